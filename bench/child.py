@@ -1,0 +1,111 @@
+"""The attack's own process: opens the view, runs the attack, sends the guess back.
+
+Started by bench.wall as `python -m bench.child FOLDER FD`. It is handed the folder of the view, one end of a socket,
+and nothing else; everything the attack prints goes to a log that the parent keeps.
+"""
+
+from __future__ import annotations
+
+import sys
+
+# `-m` puts the current folder first; in a checkout its datasets/ would shadow Hugging Face's `datasets`.
+if "site-packages" not in sys.path[0]:
+    sys.path.pop(0)
+
+import json
+import os
+import resource
+import socket
+import threading
+import traceback
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench import channel, options
+from bench.registry import Entry
+from bench.types import Floats, Guess
+from bench.view import View
+
+
+def main() -> None:
+    folder, fd = Path(sys.argv[1]), int(sys.argv[2])
+    _die_with_parent()
+    task: dict[str, Any] = json.loads((folder / "task.json").read_text(encoding="utf-8"))
+    if task["memory_mib"]:
+        limit = int(task["memory_mib"]) << 20
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    sock = socket.socket(fileno=fd)
+    os.chdir(folder)
+    try:
+        guess, used = _run(folder, task, sock)
+        channel.send(sock, "guess", {"used": sorted(used), **_facts(guess)}, **_arrays(guess))
+    except MemoryError:
+        channel.send(sock, "error", {"reason": f"it needed more than its memory limit of {task['memory_mib']} MiB"})
+    except BaseException as error:
+        channel.send(sock, "error", {"reason": _reason(error, task)})
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # threads that the attack left behind must not keep the cell waiting
+
+
+def _die_with_parent() -> None:
+    """A killed run must not leave attacks behind that go on computing for nobody."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+        if os.getppid() == 1:
+            os._exit(1)
+
+
+def _run(folder: Path, task: dict[str, Any], sock: socket.socket) -> tuple[Guess, set[str]]:
+    turn = threading.Lock()  # an attack may ask the oracle from several threads
+
+    def oracle(vectors: Floats) -> Floats:
+        with turn:
+            channel.send(sock, "oracle", vectors=np.asarray(vectors, dtype=np.float32))
+            kind, facts, arrays = channel.receive(sock)
+            if kind != "answer":
+                raise ValueError(facts.get("reason", "the oracle gave no answer"))
+            return arrays["encodings"]
+
+    def stage(text: str) -> None:
+        with turn:
+            channel.send(sock, "stage", {"text": str(text)[:200]})
+
+    view = View(folder, oracle=oracle, stage=stage, make=_make)
+    stage("starting")
+    guess = _make("attack", task["attack"]).run(view, np.random.default_rng(task["rng"]))
+    if not isinstance(guess, Guess):
+        raise TypeError(f"run() returned {type(guess).__name__}, not a Guess")
+    return guess, view.used
+
+
+def _make(kind: str, reference: dict[str, Any]) -> Any:
+    entry = Entry(kind, reference["name"], reference["module"], reference["cls"], reference["module"])
+    return options.restore(entry.load(), reference["options"])
+
+
+def _arrays(guess: Guess) -> dict[str, Any]:
+    found = {name: getattr(guess, name) for name in ("ranking", "vectors", "confidence")}
+    return {name: np.asarray(value) for name, value in found.items() if value is not None}
+
+
+def _facts(guess: Guess) -> dict[str, Any]:
+    json.dumps(guess.details)  # fails here, where the reason reaches the author, rather than in the parent
+    return {"texts": None if guess.texts is None else [str(t) for t in guess.texts], "details": guess.details}
+
+
+def _reason(error: BaseException, task: dict[str, Any]) -> str:
+    if "can't allocate memory" in str(error) or "bad_alloc" in str(error):
+        return f"it needed more than its memory limit of {task['memory_mib']} MiB"
+    # Where in the plugin it happened is what its author wants to know; our own frames say nothing.
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).name != "child.py"]
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+"""The command line. Nothing heavy is imported until every name has been checked."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from . import __version__
+from .errors import BenchError, UsageError
+
+LISTS = ("attacks", "defenses", "datasets", "encoders", "suites")
+
+EPILOG = """examples:
+  bench list
+  bench run --defense none --defense texthide --attack rss
+  bench run --defense texthide:m=16,k=2 --attack rss --dataset cola --seed 0 1 2
+  bench run --defense texthide --attack rss --dataset file:mine.csv,text=review,label=stars
+  bench leaderboard --results results --out board
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args = _parser().parse_args(argv)
+    try:
+        status: int = args.call(args)
+        return status
+    except BenchError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("bench: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # `bench list | head`
+        sys.stderr.close()
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="bench",
+        description="hideseek: who hides, who seeks, who wins. Runs attacks on schemes that hide text.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"hideseek {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    listing = commands.add_parser("list", help="what there is to run")
+    listing.add_argument("what", nargs="?", choices=LISTS, help="only these")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    _plugin_option(listing)
+    listing.set_defaults(call=_list)
+
+    run = commands.add_parser(
+        "run",
+        help="run attacks on defenses and score them",
+        description="Runs every defense against every attack; finished cells are taken from --out.",
+        epilog="A plugin's options follow its name: texthide:m=256,k=4. Exit status: 0 all cells ok, 1 some failed, "
+        "2 usage, 130 interrupted.",
+    )
+    run.add_argument("--defense", action="append", metavar="NAME[:OPTIONS]", help="repeat for several")
+    run.add_argument("--attack", action="append", metavar="NAME[:OPTIONS]", help="repeat for several")
+    run.add_argument(
+        "--dataset", action="append", metavar="NAME[:OPTIONS]", help="default: demo; file:PATH for your own"
+    )
+    run.add_argument("--encoder", action="append", metavar="NAME", help="default: minilm; also a hub id or a folder")
+    run.add_argument("--seed", type=int, nargs="+", action="extend", metavar="N", help="default: 0; several allowed")
+    run.add_argument("--suite", metavar="FILE", help="cells from a TOML file or a suite of the project")
+    size = run.add_argument_group("protocol (default: the attack's own paper's)")
+    size.add_argument("--examples", type=int, metavar="N", help="private examples")
+    size.add_argument("--epochs", type=int, metavar="N", help="encodings of each example")
+    size.add_argument("--candidates", type=int, metavar="N", help="sentences in the attacker's corpus")
+    size.add_argument("--coverage", type=float, metavar="F", help="share of the private examples in that corpus")
+    how = run.add_argument_group("how to run (changes no number)")
+    how.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="records (default: results)")
+    how.add_argument("--jobs", type=int, default=1, metavar="N", help="attacks at a time (default: 1)")
+    how.add_argument("--timeout", type=float, default=3600, metavar="S", help="per attack (default: 3600)")
+    how.add_argument("--memory", type=int, default=8192, metavar="MIB", help="per attack (default: 8192; 0: no limit)")
+    how.add_argument("--device", default="auto", metavar="DEV", help="auto, cpu or cuda (default: auto)")
+    how.add_argument("--force", action="store_true", help="run again what is on record")
+    how.add_argument("--details", action="store_true", help="keep every query and answer (parquet beside the record)")
+    how.add_argument("--json", action="store_true", help="print the records as JSON, and nothing else")
+    _plugin_option(run)
+    run.set_defaults(call=_run)
+
+    board = commands.add_parser("leaderboard", help="tables from records")
+    board.add_argument(
+        "--results", type=Path, default=Path("results"), metavar="DIR", help="records (default: results)"
+    )
+    board.add_argument("--out", type=Path, default=Path("leaderboards"), metavar="DIR", help="default: leaderboards")
+    board.add_argument("--check", action="store_true", help="write nothing; exit 1 if the tables are out of date")
+    board.set_defaults(call=_leaderboard)
+    return parser
+
+
+def _plugin_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--plugin", action="append", default=[], metavar="FILE", help="a Python file with plugins")
+
+
+def _list(args: argparse.Namespace) -> int:
+    from .plan import suites
+    from .registry import Registry
+
+    registry = Registry(tuple(args.plugin))
+    found: dict[str, list[dict[str, Any]]] = {}
+    for what in [args.what] if args.what else LISTS:
+        if what == "suites":
+            found[what] = [{"name": name, "summary": title} for name, title in suites().items()]
+            continue
+        found[what] = [
+            {
+                "name": entry.name,
+                "summary": f"BROKEN: {entry.broken}" if entry.broken else entry.summary,
+                "options": entry.options,
+                "where": entry.where,
+            }
+            for entry in registry.of(what[:-1]).values()
+        ]
+    if args.json:
+        print(json.dumps(found, indent=1))
+        return 0
+    width = max((len(row["name"]) for rows in found.values() for row in rows), default=0)
+    for what, rows in found.items():
+        print(what if rows else f"{what}: none")
+        for row in rows:
+            print(f"  {row['name']:<{width}}  {row['summary']}")
+            if row.get("options"):
+                print(f"  {'':<{width}}  " + ", ".join(f"{k}={v}" for k, v in row["options"].items()))
+    return 0
+
+
+def _run(args: argparse.Namespace) -> int:
+    from . import plan
+    from .registry import Registry
+
+    if args.jobs < 1:
+        raise UsageError(f"--jobs {args.jobs}: at least 1")
+    if args.timeout <= 0 or args.memory < 0:
+        raise UsageError("--timeout must be above 0 and --memory not below it")
+    registry = Registry(tuple(args.plugin))
+    axes = {axis: getattr(args, axis) for axis in plan.AXES}
+    sizes = {size: getattr(args, size) for size in plan.SIZES}
+    if args.suite:
+        given = [name for name, value in {**axes, **sizes}.items() if value is not None]
+        if given:
+            raise UsageError(f"--suite names its own cells: leave out --{given[0]}, or the suite")
+        cells = plan.from_suite(registry, args.suite)
+    else:
+        cells = plan.cells(registry, axes, sizes)
+
+    from . import runner
+    from .device import resolve
+    from .progress import Progress
+    from .wall import Limits
+
+    threads = None if args.jobs == 1 else max(1, (_cores() or 1) // args.jobs)
+    settings = runner.Settings(
+        out=args.out,
+        device=resolve(args.device),
+        limits=Limits(args.timeout, args.memory, threads),
+        jobs=args.jobs,
+        force=args.force,
+        details=args.details,
+    )
+    errors: list[BenchError] = []
+    interrupted = False
+    with Progress() as progress:
+        try:
+            records, errors = runner.run(cells, settings, progress)
+        except runner.Interrupted as stop:
+            records, interrupted = stop.done, True
+    _print(records, args.json)
+    if interrupted:
+        said = f"{len(records)} of {len(cells)} cells are saved in {args.out}; the same command goes on from there"
+        print(f"bench: interrupted: {said}", file=sys.stderr)
+        return 130
+    for error in errors:
+        print(f"bench: {error}", file=sys.stderr)
+    if errors and not records:
+        return errors[0].exit_code
+    return 0 if not errors and all(record["status"] == "ok" for record in records) else 1
+
+
+def _print(records: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        from .records import rounded
+
+        print(json.dumps(rounded(records), indent=1))
+    elif records:
+        from .table import show
+
+        show(records)
+
+
+def _leaderboard(args: argparse.Namespace) -> int:
+    from . import leaderboard, records
+
+    tables = leaderboard.build(records.read_all(args.results))
+    if args.check:
+        stale = leaderboard.stale(args.out, tables)
+        for path in stale:
+            print(f"{path} is not what the records say: run bench leaderboard", file=sys.stderr)
+        return 1 if stale else 0
+    for path in leaderboard.write(args.out, tables):
+        print(path)
+    return 0
+
+
+def _cores() -> int | None:
+    import os
+
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

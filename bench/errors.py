@@ -1,0 +1,30 @@
+"""Errors that a user sees as one line: what was wrong, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BenchError(Exception):
+    """Something the user can mend; printed without a traceback."""
+
+    exit_code = 1
+
+
+class UsageError(BenchError):
+    """A wrong name, option or combination; nothing has been run."""
+
+    exit_code = 2
+
+
+class DataError(BenchError):
+    """A data set, vector or file that cannot be used as it is."""
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
+    """`unknown attack 'rsss': did you mean 'rss'? known: ...`"""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return UsageError(f"unknown {what} {name!r}: {hint}known: {', '.join(names) or 'none'}")

@@ -1,0 +1,127 @@
+"""Records: one JSON file per cell, named by an id that hashes all that its numbers depend on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from . import code
+from .errors import BenchError
+from .files import write_text
+from .plan import Cell, Chosen
+from .scene import load, protocol_for
+
+SCHEMA = 1
+# The modules that decide numbers whatever the plugins are; those they import follow from them.
+CORE = ("bench.scene", "bench.score")
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "sentence-transformers", "hideseek")
+
+Record = dict[str, Any]
+
+
+def describe(cell: Cell) -> Record:
+    """The part of a record that is known before the cell runs, its id included."""
+    data, fingerprint = load(cell.dataset.plugin, "train")
+    protocol = protocol_for(cell)
+    about: Record = {
+        "dataset": {"name": cell.dataset.name, "options": cell.dataset.options, "fingerprint": fingerprint},
+        "encoder": {
+            "name": cell.encoder.name,
+            "options": cell.encoder.options,
+            "fingerprint": getattr(cell.encoder.plugin, "fingerprint", None),
+        },
+        "defense": {"name": cell.defense.name, "options": cell.defense.options},
+        "attack": {
+            "name": cell.attack.name,
+            "options": cell.attack.options,
+            "sees": list(cell.attack.info.sees),
+        },
+        "protocol": protocol.as_dict(),
+        "public": None,
+        "seed": cell.seed,
+    }
+    if cell.public is not None:
+        about["public"] = {"name": cell.public.name, "fingerprint": load(cell.public.plugin, "public")[1]}
+    plugins = (cell.dataset, cell.encoder, cell.defense, cell.attack, *([cell.public] if cell.public else []))
+    basis = {"schema": SCHEMA, "code": _code(tuple(_module(p) for p in plugins)), **about}
+    identity = hashlib.sha256(json.dumps(basis, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    # What only helps a reader comes after the hash's basis was taken.
+    for kind in ("dataset", "encoder", "defense", "attack"):
+        about[kind]["label"] = getattr(cell, kind).label
+    about["dataset"] |= {"examples": protocol.examples, "size": len(data)}
+    return {"schema": SCHEMA, "id": identity, "status": "ok", **about}
+
+
+def path_of(folder: Path, record: Record) -> Path:
+    parts = (
+        record["dataset"]["name"],
+        record["encoder"]["name"],
+        record["defense"]["name"],
+        record["attack"]["name"],
+    )
+    return folder / f"{'.'.join(parts)}.s{record['seed']}.{record['id']}.json"
+
+
+def save(folder: Path, record: Record) -> Path:
+    path = path_of(folder, record)
+    write_text(path, json.dumps(rounded(record), indent=1, allow_nan=False) + "\n")
+    return path
+
+
+def read(path: Path) -> Record | None:
+    """The record in a file, or None with a word on standard error if the file is damaged."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(record, dict) and record.get("schema") == SCHEMA and {"id", "status", "metrics"} <= record.keys():
+            return record
+        reason = "not a record of this version"
+    except (OSError, ValueError) as error:
+        reason = str(error)
+    print(f"{path} cannot be used ({reason}): its cell will be run again", file=sys.stderr)
+    return None
+
+
+def read_all(folder: Path) -> list[Record]:
+    if not folder.is_dir():
+        raise BenchError(f"{folder}: no such folder; run some cells first, with --out {folder}")
+    found = [read(path) for path in sorted(folder.glob("*.json"))]
+    return [record for record in found if record is not None]
+
+
+def rounded(value: Any) -> Any:
+    """Floats to nine decimals and NaN as null: JSON that every reader takes, and that does not hide in last bits."""
+    if isinstance(value, float):
+        return round(value, 9) if math.isfinite(value) else (None if math.isnan(value) else str(value))
+    if isinstance(value, dict):
+        return {str(k): rounded(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(v) for v in value]
+    if hasattr(value, "item") and not hasattr(value, "__len__"):
+        return rounded(value.item())
+    return value
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    found = {"python": sys.version.split()[0]}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _module(chosen: Chosen) -> str | Path:
+    return Path(chosen.entry.module) if chosen.entry.module.endswith(".py") else chosen.entry.module
+
+
+@lru_cache(maxsize=256)
+def _code(modules: tuple[str | Path, ...]) -> str:
+    return code.fingerprint([*CORE, *modules])

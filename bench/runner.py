@@ -1,0 +1,226 @@
+"""Runs cells: what is on record is taken from there, the rest is run, and every result is saved as it comes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import records, scene, view, wall
+from .errors import BenchError, UsageError
+from .plan import Cell
+from .progress import Progress
+from .records import Record
+from .seeds import entropy, generator
+from .types import Guess, Truth
+
+if TYPE_CHECKING:
+    from .score import Scores
+    from .similarity import Similarity
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to run, none of which changes a number."""
+
+    out: Path = Path("results")
+    device: str = "cpu"
+    limits: wall.Limits = field(default_factory=wall.Limits)
+    jobs: int = 1
+    force: bool = False
+    details: bool = False
+
+
+class Interrupted(KeyboardInterrupt):
+    """Carries what was finished before Ctrl-C."""
+
+    def __init__(self, done: list[Record]):
+        super().__init__()
+        self.done = done
+
+
+# Encoding and scoring use all cores by themselves, and share models that are not made for threads.
+_turn = threading.Lock()
+
+
+def run(cells: Sequence[Cell], settings: Settings, progress: Progress) -> tuple[list[Record], list[BenchError]]:
+    """The records of all cells, in order, and the errors of cells that could not even be described."""
+    _check_writable(settings.out)
+    planned: list[tuple[Cell, Record]] = []
+    errors: list[BenchError] = []
+    for cell in cells:
+        try:
+            planned.append((cell, records.describe(cell)))
+        except BenchError as error:
+            errors.append(error)
+            progress.note(f"{cell.title}: {error}")
+    done: dict[str, Record] = {}
+    todo: dict[str, tuple[Cell, Record]] = {}
+    for cell, about in planned:
+        known = None if settings.force else _known(settings.out, about, settings.details)
+        if known is not None:
+            done[about["id"]] = known
+        else:
+            todo[about["id"]] = (cell, about)
+    progress.plan(len(done), len(todo))
+    try:
+        _run_all(list(todo.values()), settings, progress, done)
+    except KeyboardInterrupt:
+        raise Interrupted([done[about["id"]] for _, about in planned if about["id"] in done]) from None
+    return [done[about["id"]] for _, about in planned], errors
+
+
+def _run_all(todo: list[tuple[Cell, Record]], settings: Settings, progress: Progress, done: dict[str, Record]) -> None:
+    if settings.jobs == 1:
+        for cell, about in todo:
+            done[about["id"]] = _finish(cell, about, settings, progress, None)
+        return
+    stop = threading.Event()
+    pool = ThreadPoolExecutor(settings.jobs)
+    try:
+        # Attacks run in processes of their own, so threads are enough to look after several at once.
+        waiting: set[Future[Record]] = {pool.submit(_finish, c, a, settings, progress, stop) for c, a in todo}
+        while waiting:
+            ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in ready:
+                record = future.result()
+                done[record["id"]] = record
+    except BaseException:
+        stop.set()
+        wall.end_all()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _finish(cell: Cell, about: Record, settings: Settings, progress: Progress, stop: threading.Event | None) -> Record:
+    """Run a cell and save its record, whatever became of it."""
+    line = progress.start(cell.title)
+    record, items = execute(cell, about, settings, line.stage)
+    if stop is not None and stop.is_set():
+        raise KeyboardInterrupt  # the attack was ended by us: that is no result
+    if items is not None and settings.details:
+        _save_details(settings.out, record, items)
+    records.save(settings.out, record)
+    line.done(record)
+    return record
+
+
+def execute(cell: Cell, about: Record, settings: Settings, stage: Any) -> tuple[Record, dict[str, Any] | None]:
+    """One cell from end to end: scene, attack behind the wall, score."""
+    record: Record = {
+        **about,
+        "metrics": {},
+        "utility": None,
+        "details": {},
+        "cost": {},
+        "versions": records.versions(),
+        "salt": None,
+        "error": None,
+    }
+    try:
+        with _turn:
+            stage("preparing")
+            setting = scene.build(cell, device=settings.device, progress=stage)
+    except UsageError as error:
+        return {**record, "status": "failed", "error": str(error)}, None
+    except Exception as error:
+        return {**record, "status": "failed", "error": f"before the attack: {_said(error)}"}, None
+    truth = setting.truth
+    record["dataset"]["candidates"] = len(truth.corpus.texts)
+    record["encoder"]["dim"] = int(truth.vectors.shape[1])
+    record["notes"] = setting.release.notes
+    record["cost"] = {"release_s": round(setting.release_s, 4)}
+    outcome = _attack(cell, setting, settings, stage)
+    record["cost"] |= {"attack_s": round(outcome.seconds, 3), "peak_mib": round(outcome.peak_mib, 1)}
+    if outcome.guess is None:
+        return {**record, "status": outcome.status, "error": outcome.reason}, None
+    guess = outcome.guess
+    wrong = wall.check(guess, len(truth.key.owner), len(truth.corpus.texts), truth.vectors.shape[1])
+    if wrong:
+        return {**record, "status": "failed", "error": wrong}, None
+    with _turn:
+        stage("scoring")
+        start = time.perf_counter()
+        try:
+            scores = _score(cell, guess, truth, settings.device)
+        except Exception as error:
+            return {**record, "status": "failed", "error": f"while scoring: {_said(error)}"}, None
+        record["cost"]["score_s"] = round(time.perf_counter() - start, 3)
+    record |= {"metrics": scores.metrics, "details": {**guess.details, **scores.facts}}
+    return record, scores.items
+
+
+def _attack(cell: Cell, setting: scene.Scene, settings: Settings, stage: Any) -> wall.Outcome:
+    attack = cell.attack
+    with wall.workspace() as folder:
+        view.write(
+            folder,
+            attack.info.sees,
+            setting.release,
+            device=settings.device,
+            corpus=setting.truth.corpus,
+            public=setting.public,
+            defense=cell.defense.reference(),
+            encoder=cell.encoder.reference(),
+        )
+        # The attack's own randomness never depends on the key's.
+        rng = entropy(cell.seed, "attack", attack.name, attack.options)
+        return wall.run(folder, attack.reference(), rng, limits=settings.limits, oracle=setting.oracle, stage=stage)
+
+
+def _score(cell: Cell, guess: Guess, truth: Truth, device: str) -> Scores:
+    from .score import score  # scikit-learn: a second that runs from stored records need not spend
+
+    rng = generator(cell.seed, "score", cell.dataset.name)
+    return score(
+        guess,
+        truth,
+        _similarity(tuple(truth.corpus.texts), device),
+        rng,
+        named="corpus" in cell.attack.info.sees,
+    )
+
+
+@lru_cache(maxsize=2)
+def _similarity(corpus: tuple[str, ...], device: str) -> Similarity:
+    from .encoders import SentenceBert, cached
+    from .similarity import Similarity
+
+    sbert = SentenceBert()
+    return Similarity(corpus, lambda texts: cached(sbert, texts, device=device))
+
+
+def _known(out: Path, about: Record, details: bool) -> Record | None:
+    """The stored record, if the cell came to a good end. Failures are tried again: the limit may have been raised."""
+    path = records.path_of(out, about)
+    if not path.exists() or (details and not path.with_suffix(".parquet").exists()):
+        return None
+    found = records.read(path)
+    return found if found is not None and found["status"] == "ok" and found["id"] == about["id"] else None
+
+
+def _save_details(out: Path, record: Record, items: dict[str, Any]) -> None:
+    import pandas as pd
+
+    from .files import replacing
+
+    with replacing(records.path_of(out, record).with_suffix(".parquet")) as part:
+        pd.DataFrame(items).to_parquet(part, index=False)
+
+
+def _check_writable(out: Path) -> None:
+    from .files import write_text
+
+    probe = out / ".writable"
+    write_text(probe, "")
+    probe.unlink(missing_ok=True)
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"

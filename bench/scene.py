@@ -1,0 +1,150 @@
+"""Sets the scene of a cell: who is private, what the attacker's corpus holds, what the defense releases."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import encoders, mixing
+from .errors import BenchError, DataError, UsageError
+from .protocol import Protocol
+from .seeds import generator
+from .types import Corpus, Examples, Floats, Ints, Key, Release, Truth
+
+if TYPE_CHECKING:
+    from .plan import Cell
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Scene:
+    truth: Truth
+    release: Release
+    public: Corpus | None
+    release_s: float
+    oracle: Callable[[Floats], Floats]
+
+
+@lru_cache(maxsize=8)
+def load(dataset: Any, split: str) -> tuple[Examples, str]:
+    """A data set with the fingerprint of its content; kept, because cells share it."""
+    examples: Examples = dataset.load(split)
+    sha = hashlib.sha256()
+    for text in examples.texts:
+        sha.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    sha.update(examples.labels.tobytes() + "|".join(examples.classes).encode())
+    if len(examples) < 2:
+        raise DataError(f"the {split} split of {dataset} holds {len(examples)} examples: at least 2 are needed")
+    return examples, sha.hexdigest()[:16]
+
+
+def protocol_for(cell: Cell) -> Protocol:
+    """The cell's protocol, trimmed to a data set that is smaller than the paper's unless the user fixed the size."""
+    available = len(set(load(cell.dataset.plugin, "train")[0].texts))
+    protocol = cell.protocol
+    if not cell.fixed_size:
+        protocol = protocol.fitted(available)
+    if protocol.examples > available:
+        raise UsageError(
+            f"{cell.dataset.name} has {available} different examples, fewer than --examples {protocol.examples}"
+        )
+    return replace(protocol)  # checked once more, with the numbers that will be used
+
+
+def build(cell: Cell, *, device: str, progress: Progress) -> Scene:
+    protocol = protocol_for(cell)
+    data, fingerprint = load(cell.dataset.plugin, "train")
+    rng = generator(cell.seed, "private", fingerprint, protocol.as_dict())
+    rows, candidates = choose(data.texts, protocol, rng)
+    private = Examples([data.texts[i] for i in rows], data.labels[rows], data.classes)
+    texts = [data.texts[i] for i in candidates]
+    vectors = encode(cell, [*private.texts, *texts], device, progress)
+    corpus = Corpus(texts, vectors[len(rows) :], device)
+    public = _public(cell, device, progress)
+    if public is not None and public.vectors.shape[1] != vectors.shape[1]:
+        raise DataError(f"public vectors have {public.vectors.shape[1]} dimensions, private ones {vectors.shape[1]}")
+    words = ("release", cell.defense.name, cell.defense.options, fingerprint, protocol.as_dict())
+    mine = vectors[: len(rows)]
+    progress("releasing")
+    start = time.perf_counter()
+    release, key = cell.defense.plugin.release(
+        mine, private.targets(), public, generator(cell.seed, *words), epochs=protocol.epochs
+    )
+    seconds = time.perf_counter() - start
+    _check_release(release, key, mine, cell.defense.name)
+    return Scene(
+        Truth(private, mine, key, corpus, data.labels[candidates]),
+        release,
+        public,
+        seconds,
+        _oracle(cell, key, private.targets().shape[1], public, generator(cell.seed, "oracle", *words)),
+    )
+
+
+def choose(texts: Sequence[str], protocol: Protocol, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Rows of the private examples, all of different text, and rows of the corpus, in the data set's order."""
+    _, first = np.unique(np.array(texts, dtype=object), return_index=True)
+    rows = rng.choice(np.sort(first), protocol.examples, replace=False)
+    covered = rows[: round(protocol.coverage * len(rows))]
+    hidden = {texts[i] for i in rows[len(covered) :]}  # every copy of an uncovered text has to go
+    others = np.array([i for i, text in enumerate(texts) if text not in hidden], dtype=np.int64)
+    if protocol.candidates is not None and protocol.candidates < len(others):
+        fillers = np.setdiff1d(others, covered)
+        others = np.concatenate([covered, rng.choice(fillers, protocol.candidates - len(covered), replace=False)])
+    if not len(others):
+        raise UsageError("the attacker's corpus is empty: raise --coverage or --candidates")
+    return rows, np.sort(others)
+
+
+def encode(cell: Cell, texts: Sequence[str], device: str, progress: Progress) -> Floats:
+    def report(done: int, total: int) -> None:
+        progress(f"encoding {done:,} of {total:,} texts")
+
+    encoder = cell.encoder.plugin
+    if not hasattr(encoder, "fingerprint"):  # a plugin that does not say what it depends on cannot be cached
+        return encoders.checked(encoder.encode(list(texts)), len(texts), f"encoder {cell.encoder.name}")
+    return encoders.cached(encoder, texts, device=device, progress=report)
+
+
+def _public(cell: Cell, device: str, progress: Progress) -> Corpus | None:
+    if cell.public is None:
+        return None
+    texts = load(cell.public.plugin, "public")[0].texts
+    return Corpus(texts, encode(cell, texts, device, progress), device)
+
+
+def _check_release(release: Release, key: Key, vectors: Floats, name: str) -> None:
+    encodings, labels = np.asarray(release.encodings), np.asarray(release.labels)
+    n = len(key.owner)
+    if encodings.shape != (n, vectors.shape[1]) or len(labels) != n or len(key.members) != n:
+        raise BenchError(
+            f"defense {name!r} released encodings {encodings.shape} and labels {labels.shape} for a key of {n} items"
+        )
+    if not np.isfinite(encodings).all() or not np.isfinite(labels).all():
+        raise BenchError(f"defense {name!r} released NaN or infinite values")
+
+
+def _oracle(
+    cell: Cell, victim: Key, classes: int, public: Corpus | None, rng: np.random.Generator
+) -> Callable[[Floats], Floats]:
+    """Chosen vectors, released by the victim: fresh mixes of them, under masks of the victim's own pool."""
+
+    def answer(vectors: Floats) -> Floats:
+        vectors = encoders.checked(vectors, len(vectors), "the attack's oracle question")
+        labels = np.zeros((len(vectors), classes), dtype=np.float32)
+        release, key = cell.defense.plugin.release(vectors, labels, public, rng, epochs=1)
+        encodings = release.encodings
+        if victim.pool is not None and not victim.one_time:
+            mask = rng.integers(0, len(victim.pool), len(key.owner))
+            encodings = mixing.apply(vectors, replace(key, pool=victim.pool, mask=mask), public)
+        ordered: Floats = np.asarray(encodings)[np.argsort(key.owner, kind="stable")]
+        return ordered
+
+    return answer

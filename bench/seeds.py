@@ -1,0 +1,22 @@
+"""Randomness asked for by what it may depend on, so that unrelated parts of a run never share a stream.
+
+`generator(seed, "private", fingerprint)` gives the same stream for every defense and attack, which makes their
+results comparable example by example; adding the defense's name to the words separates its draws from all others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+
+
+def entropy(seed: int, *words: Any) -> int:
+    text = json.dumps([seed, *words], sort_keys=True, default=str)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
+
+
+def generator(seed: int, *words: Any) -> np.random.Generator:
+    return np.random.default_rng(entropy(seed, *words))

@@ -1,0 +1,49 @@
+"""Records as a table for people."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .records import Record
+
+METRICS = ("identity", "jaccard", "tfidf", "label", "sbert", "recall", "success", "cosine", "error")
+
+
+def show(records: Sequence[Record]) -> None:
+    """One row per record; below each value, in brackets, what a random guess reaches."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    columns = [m for m in METRICS if any(m in r["metrics"] for r in records)]
+    for place in dict.fromkeys((r["dataset"]["label"], r["encoder"]["label"]) for r in records):
+        rows = [r for r in records if (r["dataset"]["label"], r["encoder"]["label"]) == place]
+        about = rows[0]["dataset"]
+        title = f"{place[0]} · {place[1]} · {about['examples']} private examples"
+        if "candidates" in about:
+            title += f" among {about['candidates']:,} candidates"
+        table = Table(title=title, caption="value (random guess); the records hold 95 % intervals")
+        for name in ("defense", "attack", "seed", *columns, "seconds"):
+            table.add_column(name, justify="left" if name in ("defense", "attack") else "right")
+        for record in rows:
+            cells = [_value(record, name) for name in columns]
+            if record["status"] != "ok":
+                cells = [f"[red]{record['status']}[/red]"] + [""] * (len(columns) - 1) if columns else []
+            seconds = str(record["cost"].get("attack_s", ""))
+            table.add_row(record["defense"]["label"], record["attack"]["label"], str(record["seed"]), *cells, seconds)
+        console.print(table)
+    for record in records:
+        if record["status"] != "ok":
+            line = f"{record['status']}: {record['defense']['label']} × {record['attack']['label']}: {record['error']}"
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _value(record: Record, name: str) -> str:
+    metric = record["metrics"].get(name)
+    if not metric or metric["value"] is None:
+        return "–"
+    random = f" ({metric['random']:.3f})" if metric.get("random") is not None else ""
+    return f"{metric['value']:.3f}{random}"

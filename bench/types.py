@@ -1,0 +1,124 @@
+"""The values that travel along a run: examples, corpus, release, key, guess."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import DataError
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+
+PAIR = "\t"
+"""Joins the two sentences of a pair: one string per example everywhere, which encoders split again."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Texts with their labels. `classes` is empty for a regression, where labels are real numbers."""
+
+    texts: list[str]
+    labels: npt.NDArray[Any]
+    classes: tuple[str, ...] = ()
+
+    def __init__(self, texts: Sequence[str], labels: Sequence[Any] | npt.NDArray[Any], classes: Sequence[str] = ()):
+        array = np.asarray(labels, dtype=np.int64 if classes else np.float32)
+        if len(texts) != len(array):
+            raise DataError(f"{len(texts)} texts but {len(array)} labels")
+        if classes and len(array) and not 0 <= array.min() <= array.max() < len(classes):
+            raise DataError(f"class numbers must lie between 0 and {len(classes) - 1}")
+        if not np.isfinite(array).all():
+            raise DataError("labels must be finite numbers")
+        object.__setattr__(self, "texts", list(texts))
+        object.__setattr__(self, "labels", array)
+        object.__setattr__(self, "classes", tuple(classes))
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def targets(self) -> Floats:
+        """What a client trains on: one-hot rows, or one column of scores."""
+        if not self.classes:
+            return self.labels.astype(np.float32)[:, None]
+        rows: Floats = np.eye(len(self.classes), dtype=np.float32)[self.labels]
+        return rows
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Sentences with their vectors: what an attacker may name, or what is public."""
+
+    texts: list[str]
+    vectors: Floats
+    device: str = "cpu"
+
+    def search(self, queries: Floats, top: int = 1) -> Ints:
+        """Row numbers of the `top` sentences with the largest cosine, best first: n × top."""
+        from .search import nearest
+
+        return nearest(queries, self.vectors, top, device=self.device)
+
+
+@dataclass(frozen=True)
+class Release:
+    """What leaves the client. `encodings` is n × d, `labels` n × classes."""
+
+    encodings: Any
+    labels: Any
+    notes: dict[str, Any] = field(default_factory=dict)
+    """public facts for the record, such as a nominal and an accounted ε"""
+
+
+@dataclass(frozen=True)
+class Key:
+    """All that the client keeps: enough to compute the release again from the vectors.
+
+    Item i belongs to example `owner[i]` and mixes examples `members[i]` (-1 where the slot holds a public
+    sentence, whose row is then in `public[i]`) with `weights[i]`; its signs are `pool[mask[i]]` (-1: none).
+    """
+
+    owner: Ints
+    members: Ints
+    weights: Floats
+    mask: Ints | None = None
+    pool: npt.NDArray[np.int8] | None = None
+    one_time: bool = False
+    """masks are never drawn again (m = inf), so the pool is of no use for a further release"""
+    public: Ints | None = None
+    noise: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Guess:
+    """An attack's answer: exactly one of a ranking of corpus rows per item, vectors, or texts per item."""
+
+    ranking: npt.NDArray[Any] | None = None
+    vectors: npt.NDArray[Any] | None = None
+    texts: Sequence[str] | None = None
+    confidence: npt.NDArray[Any] | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+    """facts about the attack for the record, such as the accuracy of a network it trained; plain JSON"""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """All that the parent knows and the attack does not."""
+
+    private: Examples
+    vectors: Floats
+    key: Key
+    corpus: Corpus
+    labels: npt.NDArray[Any]
+    """of the corpus rows"""
+
+    def text_numbers(self) -> tuple[Ints, Ints]:
+        """Numbers of the private texts and of the corpus texts; equal texts, equal numbers. A copy is as good."""
+        known: dict[str, int] = {}
+        both = [known.setdefault(text, len(known)) for text in (*self.private.texts, *self.corpus.texts)]
+        numbers = np.array(both, dtype=np.int64)
+        return numbers[: len(self.private)], numbers[len(self.private) :]

@@ -1,0 +1,218 @@
+"""The wall between attack and key: runs an attack in a process of its own, and brings back its guess or the reason.
+
+The key never leaves this process. Time, memory and the size of the answer are limited here; whatever the attack
+does, it costs its own cell only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import channel
+from .errors import BenchError
+from .types import Floats, Guess
+
+HOME = Path(__file__).resolve().parent.parent
+PREFIX = "hideseek-view-"
+# Processes of attacks that are running, so that an interrupted run can end them from another thread.
+_running: set[int] = set()
+
+
+@dataclass(frozen=True)
+class Limits:
+    timeout_s: float = 3600.0
+    memory_mib: int = 8192
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`guess` if all went well, else `status` failed or timeout, and `reason`."""
+
+    status: str
+    guess: Guess | None
+    reason: str | None
+    seconds: float
+    peak_mib: float
+    used: tuple[str, ...] = ()
+
+
+@contextlib.contextmanager
+def workspace() -> Iterator[Path]:
+    """A folder for one view, gone afterwards; those that a killed run left behind go as well."""
+    base = Path(tempfile.gettempdir())
+    for old in base.glob(f"{PREFIX}*"):
+        with contextlib.suppress(ValueError, OSError):
+            if not _alive(int(old.name[len(PREFIX) :].split("-")[0])):
+                shutil.rmtree(old, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run(
+    folder: Path,
+    attack: dict[str, Any],
+    rng: int,
+    *,
+    limits: Limits,
+    oracle: Callable[[Floats], Floats],
+    stage: Callable[[str], None],
+) -> Outcome:
+    """Run the attack on the view in `folder`."""
+    task = {"attack": attack, "rng": rng, "memory_mib": limits.memory_mib}
+    (folder / "task.json").write_text(json.dumps(task), encoding="utf-8")
+    ours, theirs = socket.socketpair()
+    start = time.monotonic()
+    with (folder / "log.txt").open("wb") as log, ours:
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "bench.child", str(folder), str(theirs.fileno())],
+                cwd=HOME,
+                env=_environment(limits),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        _running.add(process.pid)
+        try:
+            status, guess, reason, used = _listen(ours, start + limits.timeout_s, limits, oracle, stage)
+        finally:
+            # The whole session: an attack must not leave processes behind that outlive its cell.
+            _kill(process.pid)
+            _running.discard(process.pid)
+            _, code, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(code)
+    if status == "gone":
+        status, reason = "failed", _why_gone(process.returncode, folder)
+    return Outcome(status, guess, reason, time.monotonic() - start, usage.ru_maxrss / 1024, used)
+
+
+def end_all() -> None:
+    """End every attack that is running."""
+    for pid in list(_running):
+        _kill(pid)
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _listen(
+    sock: socket.socket,
+    deadline: float,
+    limits: Limits,
+    oracle: Callable[[Floats], Floats],
+    stage: Callable[[str], None],
+) -> tuple[str, Guess | None, str | None, tuple[str, ...]]:
+    late = ("timeout", None, f"it took longer than its limit of {limits.timeout_s:g} s (--timeout)", ())
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([sock], [], [], left)[0]:
+            return late
+        try:
+            sock.settimeout(max(0.1, deadline - time.monotonic()))
+            kind, facts, arrays = channel.receive(sock)
+        except TimeoutError:
+            return late
+        except (EOFError, ConnectionError):
+            return "gone", None, None, ()
+        except channel.BadMessage as error:
+            return "failed", None, f"it sent garbage instead of a guess: {error}", ()
+        if kind == "stage":
+            stage(str(facts.get("text", "")))
+        elif kind == "oracle":
+            _answer(sock, oracle, arrays)
+        elif kind == "error":
+            return "failed", None, str(facts.get("reason", "it failed without a word")), ()
+        elif kind == "guess":
+            used = tuple(map(str, facts.get("used") or ()))
+            return (
+                "ok",
+                Guess(texts=facts.get("texts"), details=facts.get("details") or {}, **arrays),
+                None,
+                used,
+            )
+
+
+def _answer(sock: socket.socket, oracle: Callable[[Floats], Floats], arrays: dict[str, Any]) -> None:
+    try:
+        channel.send(sock, "answer", encodings=np.asarray(oracle(arrays["vectors"]), dtype=np.float32))
+    except (BenchError, KeyError, ValueError) as error:
+        channel.send(sock, "refusal", {"reason": str(error)})
+
+
+def check(guess: Guess, items: int, rows: int, dim: int) -> str | None:
+    """What is wrong with a guess for this release, in words for its author; None if nothing is."""
+    given = [name for name in ("ranking", "vectors", "texts") if getattr(guess, name) is not None]
+    if len(given) != 1:
+        return f"a guess holds exactly one of ranking, vectors and texts; this one holds {given or 'none'}"
+    if guess.ranking is not None:
+        ranking = np.asarray(guess.ranking)
+        if ranking.ndim != 2 or len(ranking) != items or not ranking.shape[1]:
+            return f"the ranking has shape {ranking.shape}; expected {items} × t, a row for each released item"
+        if not np.issubdtype(ranking.dtype, np.integer):
+            return f"the ranking holds {ranking.dtype} values; expected whole row numbers of the corpus"
+        if ranking.min() < 0 or ranking.max() >= rows:
+            return f"the ranking names row {ranking.max()} or {ranking.min()} of a corpus of {rows} rows"
+    if guess.vectors is not None:
+        vectors = np.asarray(guess.vectors)
+        if vectors.ndim != 2 or vectors.shape[1] != dim or not len(vectors):
+            return f"the vectors have shape {vectors.shape}; expected r × {dim}"
+        if not np.isfinite(vectors).all():
+            return "the vectors hold NaN or infinite values"
+    if guess.texts is not None and len(guess.texts) != items:
+        return f"{len(guess.texts)} texts were guessed for {items} released items"
+    if guess.confidence is not None:
+        confidence = np.asarray(guess.confidence)
+        if confidence.shape != (items,) or not np.isfinite(confidence).all():
+            return f"confidence has shape {confidence.shape}; expected {items} finite numbers"
+    return None
+
+
+def _environment(limits: Limits) -> dict[str, str]:
+    env = dict(os.environ)
+    if limits.threads:
+        env |= {name: str(limits.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    return env
+
+
+def _why_gone(code: int, folder: Path) -> str:
+    tail = (folder / "log.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
+    said = f"; its last words: {tail[0][:200]}" if tail else ""
+    if code < 0:
+        name = signal.Signals(-code).name
+        hint = ", perhaps for want of memory" if name == "SIGKILL" else ""
+        return f"its process was ended by {name}{hint}{said}"
+    return f"its process ended with status {code} before it gave a guess{said}"
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
