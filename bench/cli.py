@@ -187,9 +187,7 @@ def _run(args: argparse.Namespace) -> int:
 
 def _print(records: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
-        from .records import rounded
-
-        print(json.dumps(rounded(records), indent=1))
+        print(json.dumps(records, indent=1))
     elif records:
         from .table import show
 

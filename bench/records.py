@@ -68,10 +68,11 @@ def path_of(folder: Path, record: Record) -> Path:
     return folder / f"{'.'.join(parts)}.s{record['seed']}.{record['id']}.json"
 
 
-def save(folder: Path, record: Record) -> Path:
-    path = path_of(folder, record)
-    write_text(path, json.dumps(rounded(record), indent=1, allow_nan=False) + "\n")
-    return path
+def save(folder: Path, record: Record) -> Record:
+    """The record as it is on disk, so that a run and its repetition show the same."""
+    stored: Record = rounded(record)
+    write_text(path_of(folder, record), json.dumps(stored, indent=1, allow_nan=False) + "\n")
+    return stored
 
 
 def read(path: Path) -> Record | None:

@@ -106,7 +106,7 @@ def _finish(cell: Cell, about: Record, settings: Settings, progress: Progress, s
         raise KeyboardInterrupt  # the attack was ended by us: that is no result
     if items is not None and settings.details:
         _save_details(settings.out, record, items)
-    records.save(settings.out, record)
+    record = records.save(settings.out, record)
     line.done(record)
     return record
 

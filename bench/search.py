@@ -39,10 +39,11 @@ def unit(array: npt.ArrayLike, what: str = "vectors") -> Floats:
     values: Floats = np.asarray(array, dtype=np.float32)
     if values.ndim != 2:
         raise DataError(f"{what} must be a matrix, not of shape {values.shape}")
-    norm = np.linalg.norm(values, axis=1, keepdims=True)
+    norm: Floats = np.linalg.norm(values, axis=1, keepdims=True)
     if not np.isfinite(norm).all():
         raise DataError(f"{what} contain NaN or infinite values")
-    return values / np.where(norm == 0, np.float32(1), norm)
+    scaled: Floats = values / np.where(norm == 0, np.float32(1), norm)
+    return scaled
 
 
 def _block(rows: int) -> int:
@@ -84,11 +85,15 @@ def _with_torch(q: Floats, v: Floats, top: int, device: str) -> Ints:
     step = _block(len(v))
     for at in range(0, len(q), step):
         scores = torch.as_tensor(q[at : at + step], device=device) @ corpus.T
-        # torch.topk promises no order among equals; a stable sort of its answer by column, then score, does.
         values, columns = torch.topk(scores, top, dim=1)
+        # torch.topk promises no order among equals: sort its answer by column, then stably by score.
         columns, order = torch.sort(columns, dim=1)
         order = torch.sort(values.gather(1, order), dim=1, descending=True, stable=True).indices
         out[at : at + step] = columns.gather(1, order).cpu().numpy()
+        # Nor which of several equals at the border it takes; the rare rows that have such are done again.
+        tied = ((scores >= values[:, -1:]).sum(dim=1) > top).nonzero().flatten().cpu().numpy()
+        if len(tied):
+            out[at + tied] = _largest(scores[tied].cpu().numpy(), top)
     return out
 
 

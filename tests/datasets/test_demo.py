@@ -171,10 +171,7 @@ def test_verb_groups() -> None:
     assert spell(Phrase("she", grammar.predicate("enjoy", she, "present"))) == "She enjoys."
     assert spell(Phrase("they", grammar.predicate("enjoy", they, "present"))) == "They enjoy."
     assert spell(Phrase("I", grammar.predicate("be", i, "present"))) == "I am."
-    assert (
-        spell(Phrase("they", grammar.predicate("write", they, "perfect", "never")))
-        == "They have never written."
-    )
+    assert spell(Phrase("they", grammar.predicate("write", they, "perfect", "never"))) == "They have never written."
     negated = spell(Phrase("she", grammar.predicate("wear", she, "past", "not")))
     assert negated in ("She did not wear.", "She didn't wear.")
     aux, main = grammar.finite("plan", she, "present", invert=True)

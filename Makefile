@@ -1,0 +1,27 @@
+# Two commands: `make run` (the main job on the embedded demo data) and `make test`. Each sets up .venv by itself.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: run test lint bench clean
+
+run: $(STAMP)
+	$(BIN)/bench run --defense none --defense mix-only --defense texthide --attack rss
+
+test: $(STAMP)
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	cd $(VENV) && bin/mypy --config-file ../pyproject.toml -p bench
+
+# Made anew when the requirements change. The stamp comes last, so that an interrupted installation is taken up again.
+$(STAMP): setup.cfg pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[offline,test]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info

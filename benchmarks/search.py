@@ -1,0 +1,60 @@
+"""Exact search: NumPy's and torch's matrix product against faiss's flat index, at several sizes in one run.
+
+    python benchmarks/search.py
+
+Decides the choice in bench/search.py. Times include normalisation; importing torch is shown by itself.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import faiss
+import numpy as np
+
+from bench import search
+
+SIZES = [(1000, 8_551, 384), (1000, 67_349, 384), (1000, 67_349, 768), (5000, 8_551, 384)]
+TOP = 16
+
+
+def best(call: Callable[[], object], repeats: int = 3) -> float:
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def flat(queries: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    q, v = search.unit(queries), search.unit(vectors)
+    index = faiss.IndexFlatIP(v.shape[1])
+    index.add(v)
+    rows: np.ndarray = index.search(q, TOP)[1]
+    return rows
+
+
+def main() -> None:
+    rng = np.random.default_rng(0)
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import torch"], check=True)
+    print(f"importing torch: {time.perf_counter() - start:.2f} s")
+    print(f"{'queries × corpus × dim':>26} {'numpy':>9} {'torch':>9} {'faiss':>9}   faiss / best")
+    for n, rows, dim in SIZES:
+        queries, vectors = (rng.standard_normal((size, dim), dtype=np.float32) for size in (n, rows))
+        times = {}
+        for name, small in (("numpy", 1e30), ("torch", 0.0)):
+            search.SMALL = small
+            times[name] = best(lambda q=queries, v=vectors: search.nearest(q, v, TOP))  # type: ignore[misc]
+        times["faiss"] = best(lambda q=queries, v=vectors: flat(q, v))  # type: ignore[misc]
+        assert np.array_equal(search.nearest(queries, vectors, TOP), flat(queries, vectors))
+        print(f"{f'{n} × {rows} × {dim}':>26} " + " ".join(f"{t:8.3f}s" for t in times.values()), end="")
+        print(f"   {times['faiss'] / min(times['numpy'], times['torch']):.1f}")
+
+
+if __name__ == "__main__":
+    main()

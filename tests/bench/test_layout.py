@@ -1,0 +1,77 @@
+"""The unusual layout (datasets/ beside bench/, importable as bench.datasets) works in every mode of installation."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+
+def python(*args: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *args], cwd=cwd, env={**os.environ, **env}, capture_output=True, text=True)
+
+
+def test_from_the_root_both_our_datasets_and_hugging_faces_can_be_imported() -> None:
+    assert "demo" in python("-m", "bench", "list", cwd=ROOT).stdout
+    code = "import runpy, sys\nsys.argv = ['bench', 'list']\ntry: runpy.run_module('bench', run_name='__main__')\n"
+    code += "except SystemExit: pass\nimport sentence_transformers, bench.datasets.glue\nprint('both')"
+    done = python("-c", code, cwd=ROOT)
+    assert done.stdout.endswith("both\n"), done.stderr
+
+
+@pytest.mark.parametrize("folder", ["attacks", "defenses", "datasets", "leaderboards", "tests"])
+def test_plugin_folders_are_not_packages(folder: str) -> None:
+    assert not (ROOT / folder / "__init__.py").exists()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import shutil
+
+    # From a copy: building leaves files behind in the tree.
+    copy = tmp_path_factory.mktemp("source") / "project"
+    shutil.copytree(
+        ROOT, copy, ignore=shutil.ignore_patterns(".venv", ".git", "*cache*", "build", "results", "*.egg-info")
+    )
+    out = tmp_path_factory.mktemp("wheel")
+    code = "import sys; from setuptools.build_meta import build_wheel; print(build_wheel(sys.argv[1]))"
+    done = python("-c", code, str(out), cwd=copy)
+    assert done.returncode == 0, done.stderr
+    return next(out.glob("*.whl"))
+
+
+def test_a_wheel_holds_bench_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"bench"}
+    assert {"bench/attacks/rss.py", "bench/defenses/texthide.py", "bench/datasets/demo.py", "bench/py.typed"} <= set(
+        names
+    )
+    assert "bench/suites/smoke.toml" in names
+
+
+def test_the_installed_wheel_runs_from_another_folder(wheel: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site-packages"
+    zipfile.ZipFile(wheel).extractall(site)
+    (tmp_path / "elsewhere").mkdir()
+    # -I would drop PYTHONPATH; what must not be seen is the checkout, which an editable install would show.
+    code = (
+        "import sys; sys.meta_path = [f for f in sys.meta_path if 'editable' not in repr(f)];"
+        f"sys.path.insert(0, {str(site)!r}); import bench; assert bench.__file__.startswith({str(site)!r});"
+        "from bench.cli import main; sys.exit(main(['list']))"
+    )
+    done = python("-c", code, cwd=tmp_path / "elsewhere")
+    assert done.returncode == 0, done.stderr
+    assert all(name in done.stdout for name in ("rss", "texthide", "demo", "smoke"))
+
+
+def test_every_file_that_a_run_needs_is_committed_to_the_package_list() -> None:
+    text = (ROOT / "setup.cfg").read_text()
+    assert "find:" not in text.replace("`find:`", "")
+    for package in ("bench.attacks = attacks", "bench.datasets = datasets", "bench.defenses = defenses"):
+        assert package in text

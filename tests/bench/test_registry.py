@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from bench import registry
+from bench.errors import UsageError
+from bench.registry import Registry
+
+ATTACK = """
+from dataclasses import dataclass
+from bench import Guess, attack
+
+@attack({name!r}, sees={{"encodings", "corpus"}})
+@dataclass(frozen=True)
+class Mine:
+    '''Says something.'''
+    top: int = 1
+
+    def run(self, view, rng):
+        return Guess(ranking=view.corpus.search(view.encodings, self.top))
+"""
+
+
+def write(path: Path, name: str = "mine") -> str:
+    path.write_text(ATTACK.format(name=name))
+    return str(path)
+
+
+def test_built_in_plugins_are_found_by_their_names() -> None:
+    found = Registry()
+    assert {"none", "mix-only", "texthide"} <= set(found.of("defense"))
+    assert "rss" in found.of("attack")
+    assert {"demo", "file", "cola", "sst2", "mrpc", "stsb", "rte", "qnli", "qqp", "mnli"} <= set(found.of("dataset"))
+    assert {"minilm", "mpnet", "bert", "roberta", "hub"} == set(found.of("encoder"))
+
+
+def test_every_built_in_plugin_loads_under_the_name_it_is_listed_by() -> None:
+    for kind in ("attack", "defense", "dataset", "encoder"):
+        for name, entry in Registry().of(kind).items():
+            assert entry.load().__plugin__.name == name
+            assert entry.summary, f"{kind} {name} has no docstring"
+
+
+def test_listing_imports_no_plugin_no_numpy_and_no_torch() -> None:
+    code = (
+        "import sys; from bench.registry import Registry; r = Registry();"
+        "[r.of(k) for k in ('attack', 'defense', 'dataset', 'encoder')];"
+        "print([m for m in sys.modules if m.split('.')[0] in ('numpy', 'torch') or m.startswith('bench.attacks.')])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_a_file_plugin_is_found_and_made_with_options(tmp_path: Path) -> None:
+    found = Registry((write(tmp_path / "mine.py"),))
+    assert found.of("attack")["mine"].summary == "Says something."
+    assert found.make("attack", "mine:top=3").top == 3
+
+
+def test_an_entry_point_goes_through_the_same_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "their_package_xyz.py", "theirs")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    point = EntryPoint("theirs", "their_package_xyz:Mine", "bench.attacks")
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == "bench.attacks" else [])
+    assert Registry().make("attack", "theirs").top == 1
+
+
+def test_a_name_registered_twice_names_both_places(tmp_path: Path) -> None:
+    found = Registry((write(tmp_path / "a.py"), write(tmp_path / "b.py")))
+    with pytest.raises(UsageError) as error:
+        found.get("attack", "mine")
+    assert "a.py" in str(error.value)
+    assert "b.py" in str(error.value)
+    assert found.get("defense", "none").name == "none"
+
+
+def test_a_name_taken_by_the_project_cannot_be_replaced(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="registered twice"):
+        Registry((write(tmp_path / "a.py", "rss"),)).get("attack", "rss")
+
+
+def test_unknown_names_come_with_the_closest_match() -> None:
+    with pytest.raises(UsageError, match="unknown defense 'texthid': did you mean 'texthide'"):
+        Registry().get("defense", "texthid")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [("def broken(:", "cannot be read"), ("x = 1", "no class under @attack"), (None, "no such Python file")],
+)
+def test_a_file_that_holds_no_plugin_is_refused(tmp_path: Path, content: str | None, said: str) -> None:
+    path = tmp_path / "p.py"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(UsageError, match=said):
+        Registry((str(path),)).of("attack")
+
+
+def test_a_plugin_that_fails_to_import_says_why_and_harms_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "bad.py"
+    path.write_text("import a_module_that_is_not_there\n" + ATTACK.format(name="bad"))
+    found = Registry((str(path),))
+    with pytest.raises(UsageError, match="a_module_that_is_not_there"):
+        found.make("attack", "bad")
+    assert found.make("attack", "rss").top == 16
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('{"encodings", "corpus"}', '{"encodings", "key"}'), "unknown word in sees"),
+        (("@dataclass(frozen=True)", "@dataclass"), "frozen=True"),
+        (("def run", "def go"), "needs a method run"),
+    ],
+)
+def test_decorators_check_what_they_decorate(tmp_path: Path, change: tuple[str, str], said: str) -> None:
+    path = tmp_path / "odd.py"
+    path.write_text(ATTACK.format(name="odd").replace(*change))
+    with pytest.raises(UsageError, match=said):
+        Registry((str(path),)).make("attack", "odd")

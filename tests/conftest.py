@@ -1,0 +1,70 @@
+"""What tests share: a cache of their own, a command line to call, and small worlds where the truth is known."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PLUGINS = Path(__file__).resolve().parent / "plugins"
+
+# A run that takes a second: no transformer (the toy encoder), no SBERT beyond a few sentences.
+TINY = ("--examples", "40", "--candidates", "120", "--encoder", "toy", "--plugin", str(PLUGINS / "toy.py"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """One cache for all tests, also those of parallel workers; never the user's."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    os.environ["BENCH_CACHE_DIR"] = str(shared / "cache")
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command line from an empty folder, as a user would."""
+
+    def call(*args: str, env: dict[str, str] | None = None, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "bench", *args]
+        merged = {**os.environ, **(env or {})}
+        return subprocess.run(command, cwd=_home(tmp_path), env=merged, capture_output=True, text=True, timeout=timeout)
+
+    return call
+
+
+def _home(tmp_path: Path) -> Path:
+    home = tmp_path / "home"
+    home.mkdir(exist_ok=True)
+    return home
+
+
+def load_records(folder: Path) -> dict[str, dict[str, Any]]:
+    """Records by id, without what may differ between two equal runs."""
+    found = {}
+    for path in folder.glob("*.json"):
+        record = json.loads(path.read_text())
+        record.pop("cost")
+        found[record["id"]] = record
+    return found
+
+
+@pytest.fixture
+def sentence_vectors() -> Callable[..., np.ndarray]:
+    """Vectors like an encoder's: a strong common mean, a decaying spectrum, one constant coordinate."""
+
+    def make(n: int, d: int = 48, seed: int = 0) -> np.ndarray:
+        rng = np.random.default_rng(seed)
+        spread = 1 / np.sqrt(1 + np.arange(d) / 8)
+        vectors = 2 * rng.standard_normal(d) + rng.standard_normal((n, d)) * spread
+        vectors[:, -1] = 0.5
+        return vectors.astype(np.float32)
+
+    return make
