@@ -74,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     size.add_argument("--examples", type=int, metavar="N", help="private examples")
     size.add_argument("--epochs", type=int, metavar="N", help="encodings of each example")
     size.add_argument("--candidates", type=int, metavar="N", help="sentences in the attacker's corpus")
+    size.add_argument("--split", choices=("train", "dev"), help="where private examples come from")
     size.add_argument("--coverage", type=float, metavar="F", help="share of the private examples in that corpus")
+    run.add_argument("--utility", action="store_true", help="also train on the releases: what the defense costs")
     how = run.add_argument_group("how to run (changes no number)")
     how.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="records (default: results)")
     how.add_argument("--jobs", type=int, default=1, metavar="N", help="attacks at a time (default: 1)")
@@ -86,6 +88,24 @@ def _parser() -> argparse.ArgumentParser:
     how.add_argument("--json", action="store_true", help="print the records as JSON, and nothing else")
     _plugin_option(run)
     run.set_defaults(call=_run)
+
+    utility = commands.add_parser(
+        "utility",
+        help="what a defense costs in accuracy",
+        description="Trains the papers' head on released encodings and judges it on dev by the task's own metric. The "
+        "undefended figure (none) is measured beside it.",
+    )
+    utility.add_argument("--defense", action="append", metavar="NAME[:OPTIONS]", help="repeat for several")
+    utility.add_argument("--dataset", action="append", metavar="NAME[:OPTIONS]", help="default: demo")
+    utility.add_argument("--encoder", action="append", metavar="NAME", help="default: minilm")
+    utility.add_argument("--seed", type=int, nargs="+", action="extend", metavar="N", help="default: 0")
+    utility.add_argument("--train-epochs", type=int, default=20, metavar="N", help="default: 20")
+    utility.add_argument("--shared-layer", action="store_true", help="one layer applied three times, as in the code")
+    utility.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="default: results")
+    utility.add_argument("--device", default="auto", metavar="DEV", help="auto, cpu or cuda (default: auto)")
+    utility.add_argument("--json", action="store_true", help="print the records as JSON, and nothing else")
+    _plugin_option(utility)
+    utility.set_defaults(call=_utility)
 
     board = commands.add_parser("leaderboard", help="tables from records")
     board.add_argument(
@@ -165,6 +185,7 @@ def _run(args: argparse.Namespace) -> int:
         jobs=args.jobs,
         force=args.force,
         details=args.details,
+        utility=args.utility,
     )
     errors: list[BenchError] = []
     interrupted = False
@@ -183,6 +204,35 @@ def _run(args: argparse.Namespace) -> int:
     if errors and not records:
         return errors[0].exit_code
     return 0 if not errors and all(record["status"] == "ok" for record in records) else 1
+
+
+def _utility(args: argparse.Namespace) -> int:
+    from . import plan
+    from .registry import Registry
+
+    if args.train_epochs < 1:
+        raise UsageError(f"--train-epochs {args.train_epochs}: at least 1")
+    axes = {axis: getattr(args, axis) for axis in ("dataset", "encoder", "defense", "seed")}
+    axes["defense"] = list(dict.fromkeys(["none", *(axes["defense"] or [])]))
+    trials = plan.trials(Registry(tuple(args.plugin)), axes)
+
+    from . import costs
+    from .device import resolve
+    from .progress import Progress
+    from .utility import Training
+
+    training = Training(epochs=args.train_epochs, shared=args.shared_layer)
+    with Progress() as progress:
+        found, errors = costs.run(trials, training, args.out, resolve(args.device), progress)
+    if args.json:
+        print(json.dumps(found, indent=1))
+    elif found:
+        from .table import show_utility
+
+        show_utility(costs.summary(found))
+    for error in errors:
+        print(f"bench: {error}", file=sys.stderr)
+    return errors[0].exit_code if errors else 0
 
 
 def _print(records: list[dict[str, Any]], as_json: bool) -> None:

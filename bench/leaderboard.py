@@ -12,7 +12,7 @@ from typing import Any
 from .errors import BenchError
 from .files import write_text
 from .records import Record
-from .table import METRICS
+from .table import METRICS, budget
 
 HEAD = """# Leaderboard
 
@@ -61,13 +61,14 @@ def _markdown(records: Sequence[Record]) -> str:
         by_place[_place(record)][key].append(record)
     for (dataset, encoder), groups in by_place.items():
         columns = [m for m in METRICS if any(m in r["metrics"] for g in groups.values() for r in g)]
-        head = ["defense", "attack", "sees", "examples × epochs", *columns, "runs"]
+        head = ["defense", "ε claimed → accounted", "attack", "sees", "examples × epochs", *columns, "runs"]
         lines = [f"\n## {dataset}, {encoder}\n", _row(head), _row(["---"] * len(head))]
         for (defense, attack, size), group in groups.items():
             good = [r for r in group if r["status"] == "ok"]
             runs = f"{len(group)}" if len(good) == len(group) else f"{len(group)}, {len(group) - len(good)} failed"
             sees = ", ".join(group[0]["attack"]["sees"])
-            lines.append(_row([defense, attack, sees, size, *(_cell(good, m) for m in columns), runs]))
+            epsilon = budget(group[0].get("notes", {}))
+            lines.append(_row([defense, epsilon, attack, sees, size, *(_cell(good, m) for m in columns), runs]))
         failed = [r for group in groups.values() for r in group if r["status"] != "ok"]
         lines += [""] * bool(failed)
         lines += [
@@ -116,6 +117,8 @@ def _csv(records: Sequence[Record]) -> str:
         "epochs",
         "candidates",
         "seed",
+        "epsilon",
+        "accounted_epsilon",
     ]
     parts = ("value", "low", "high", "random")
     columns = [m for m in METRICS if any(m in r["metrics"] for r in records)]
@@ -126,6 +129,7 @@ def _csv(records: Sequence[Record]) -> str:
                 *(r["id"], r["status"], *_place(r), r["defense"]["label"], r["attack"]["label"]),
                 *(" ".join(r["attack"]["sees"]), r["protocol"]["examples"], r["protocol"]["epochs"]),
                 *(r["dataset"].get("candidates", ""), r["seed"]),
+                *(r.get("notes", {}).get(n, {}).get("epsilon", "") for n in ("nominal", "accounted")),
                 *(_blank(r["metrics"].get(m, {}).get(p)) for m in columns for p in parts),
                 *(r["cost"].get("attack_s", ""), r["cost"].get("peak_mib", ""), r["error"] or ""),
             ]

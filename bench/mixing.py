@@ -89,14 +89,14 @@ def draw_masks(
 
 
 def apply(vectors: Any, key: Key, public: Corpus | None = None) -> Any:
-    """The encodings that `key` makes of `vectors`: mixed, with noise added, under the mask."""
+    """The encodings that `key` makes of `vectors`: clipped, mixed, with noise added, under the mask."""
     if _is_tensor(vectors):
         return _apply_torch(vectors, key, public)
     vectors = np.asarray(vectors, dtype=np.float32)
     out: Floats = np.empty((len(key.members), vectors.shape[1]), dtype=np.float32)
     for at in range(0, len(out), BLOCK):
         rows = slice(at, at + BLOCK)
-        block = mix(vectors, key.members[rows], key.weights[rows])
+        block = mix(vectors, key.members[rows], _scaled(key, rows))
         if key.public is not None:
             assert public is not None
             block += mix(public.vectors, key.public[rows], key.weights[rows])
@@ -129,7 +129,7 @@ def mix(values: Any, members: Ints, weights: Floats) -> Any:
 def _apply_torch(vectors: Any, key: Key, public: Corpus | None) -> Any:
     import torch
 
-    out = mix(vectors, key.members, key.weights)
+    out = mix(vectors, key.members, _scaled(key, slice(None)))
     if key.public is not None:
         assert public is not None
         shared = torch.as_tensor(np.asarray(public.vectors), device=vectors.device, dtype=vectors.dtype)
@@ -139,6 +139,12 @@ def _apply_torch(vectors: Any, key: Key, public: Corpus | None) -> Any:
     if key.mask is not None and key.pool is not None:
         out = out * torch.as_tensor(key.pool[key.mask], device=vectors.device, dtype=vectors.dtype)
     return out
+
+
+def _scaled(key: Key, rows: slice) -> Floats:
+    """Weights that take the clipping of the vectors into account."""
+    weights: Floats = key.weights[rows]
+    return weights if key.scale is None else weights * key.scale[np.maximum(key.members[rows], 0)]
 
 
 def _is_tensor(values: Any) -> bool:

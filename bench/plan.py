@@ -19,7 +19,9 @@ from .protocol import Protocol
 from .registry import Entry, Registry
 
 AXES = ("dataset", "encoder", "defense", "attack", "seed")
-SIZES = ("examples", "epochs", "candidates", "coverage")
+SIZES = ("examples", "epochs", "candidates", "coverage", "split")
+# A defense's `public` option that leaves the choice to the data set.
+AUTO = "auto"
 DEFAULTS: dict[str, list[Any]] = {"dataset": ["demo"], "encoder": ["minilm"], "seed": [0]}
 
 
@@ -65,43 +67,70 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """The unit of work, of caching and of failure."""
+class Trial:
+    """A defense on data: what utility is measured on, and what an attack makes a cell of."""
 
     dataset: Chosen
     encoder: Chosen
     defense: Chosen
-    attack: Chosen
-    protocol: Protocol
     seed: int
     public: Chosen | None
+
+    @property
+    def title(self) -> str:
+        return f"{self.dataset.label} {self.encoder.name} {self.defense.label} seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Cell(Trial):
+    """The unit of work, of caching and of failure."""
+
+    attack: Chosen
+    protocol: Protocol
     fixed_size: bool = False
     """the user asked for this number of examples, so it is not to be trimmed to the data"""
 
     @property
     def title(self) -> str:
-        return f"{self.dataset.name} {self.encoder.name} {self.defense.label} × {self.attack.label} seed {self.seed}"
+        return f"{self.dataset.label} {self.encoder.name} {self.defense.label} × {self.attack.label} seed {self.seed}"
 
 
 def cells(registry: Registry, axes: Mapping[str, Sequence[Any] | None], sizes: Mapping[str, Any]) -> list[Cell]:
     """The product of the axes, in the order in which neighbours share most work."""
-    for axis in ("defense", "attack"):
-        if not axes.get(axis):
-            raise UsageError(f"name at least one {axis} (--{axis} NAME; bench list {axis}s shows them)")
-    chosen = {kind: [_choose(registry, kind, spec) for spec in axes.get(kind) or DEFAULTS[kind]] for kind in AXES[:4]}
+    chosen = _chosen(registry, axes, ("dataset", "encoder", "defense", "attack"))
+    given = {name: value for name, value in sizes.items() if value is not None}
     found = []
     for dataset, encoder, seed, defense, attack in itertools.product(
-        chosen["dataset"],
-        chosen["encoder"],
-        axes.get("seed") or DEFAULTS["seed"],
-        chosen["defense"],
-        chosen["attack"],
+        chosen["dataset"], chosen["encoder"], _seeds(axes), chosen["defense"], chosen["attack"]
     ):
-        given = {name: value for name, value in sizes.items() if value is not None}
         protocol = dataclasses.replace(attack.info.protocol, **given)
         public = _public(registry, dataset, defense, attack)
-        found.append(Cell(dataset, encoder, defense, attack, protocol, int(seed), public, "examples" in given))
+        found.append(Cell(dataset, encoder, defense, seed, public, attack, protocol, "examples" in given))
     return found
+
+
+def trials(registry: Registry, axes: Mapping[str, Sequence[Any] | None]) -> list[Trial]:
+    """Defenses without an attack, for measuring what they cost."""
+    chosen = _chosen(registry, axes, ("dataset", "encoder", "defense"))
+    return [
+        Trial(dataset, encoder, defense, seed, _public(registry, dataset, defense, None))
+        for dataset, encoder, defense, seed in itertools.product(
+            chosen["dataset"], chosen["encoder"], chosen["defense"], _seeds(axes)
+        )
+    ]
+
+
+def _chosen(
+    registry: Registry, axes: Mapping[str, Sequence[Any] | None], kinds: Sequence[str]
+) -> dict[str, list[Chosen]]:
+    for kind in kinds:
+        if not axes.get(kind) and kind not in DEFAULTS:
+            raise UsageError(f"name at least one {kind} (--{kind} NAME; bench list {kind}s shows them)")
+    return {kind: [_choose(registry, kind, spec) for spec in axes.get(kind) or DEFAULTS[kind]] for kind in kinds}
+
+
+def _seeds(axes: Mapping[str, Sequence[Any] | None]) -> list[int]:
+    return [int(seed) for seed in axes.get("seed") or DEFAULTS["seed"]]
 
 
 def from_suite(registry: Registry, name: str) -> list[Cell]:
@@ -148,15 +177,19 @@ def _choose(registry: Registry, kind: str, spec: str) -> Chosen:
     return Chosen(registry.get(kind, name), registry.make(kind, spec))
 
 
-def _public(registry: Registry, dataset: Chosen, defense: Chosen, attack: Chosen) -> Chosen | None:
+def _public(registry: Registry, dataset: Chosen, defense: Chosen, attack: Chosen | None) -> Chosen | None:
     """The public corpus: the one the defense mixes in, else the data set's own where the attack wants one."""
     asked = getattr(defense.plugin, "public", "")
-    if asked:
+    if asked and asked != AUTO:
         return _choose(registry, "dataset", asked)
-    if "public" not in attack.info.sees:
+    wanting = defense if asked else attack
+    if wanting is None or (wanting is attack and "public" not in wanting.info.sees):
         return None
     if not dataset.info.public:
-        raise UsageError(f"attack {attack.name!r} needs a public corpus, and data set {dataset.name!r} names none")
+        raise UsageError(
+            f"{wanting.entry.kind} {wanting.name!r} needs a public corpus, and data set {dataset.name!r} names none: "
+            "choose one with the defense's option public=NAME"
+        )
     if dataset.info.public == dataset.name:
         return dataset
     return _choose(registry, "dataset", dataset.info.public)

@@ -31,6 +31,7 @@ class Info:
     sees: tuple[str, ...] = ()
     protocol: Protocol = field(default_factory=Protocol)
     public: str = ""
+    metrics: tuple[str, ...] = ()
 
 
 def _stamp(info: Info) -> Callable[[T], T]:
@@ -58,9 +59,14 @@ def defense(name: str, *, paper: str = "") -> Callable[[T], T]:
     return _stamp(Info("defense", name, paper))
 
 
-def dataset(name: str, *, paper: str = "", public: str = "") -> Callable[[T], T]:
-    """`public` names the data set whose `public` split stands in for the public corpus by default."""
-    return _stamp(Info("dataset", name, paper, public=public))
+def dataset(
+    name: str, *, paper: str = "", public: str = "", metrics: tuple[str, ...] = ("accuracy",)
+) -> Callable[[T], T]:
+    """`public` names the data set whose `public` split stands in for the public corpus by default.
+
+    `metrics` are what the task is judged by when a model is trained on it: accuracy, f1, mcc, pearson, spearman.
+    """
+    return _stamp(Info("dataset", name, paper, public=public, metrics=metrics))
 
 
 def encoder(name: str, *, paper: str = "") -> Callable[[T], T]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from typing import Literal
 
 from .errors import UsageError
 
@@ -19,6 +20,8 @@ class Protocol:
     """sentences in the attacker's corpus; None for the whole train set"""
     coverage: float = 1.0
     """share of the private examples that the attacker's corpus contains"""
+    split: Literal["train", "dev"] = "train"
+    """where private examples come from; with dev, the corpus is train and dev, and train is known not to be private"""
 
     def __post_init__(self) -> None:
         if self.examples < 2:
@@ -29,6 +32,8 @@ class Protocol:
             raise UsageError(f"--candidates {self.candidates}: the corpus needs at least one sentence")
         if not 0.0 <= self.coverage <= 1.0:
             raise UsageError(f"--coverage {self.coverage}: must lie between 0 and 1")
+        if self.split not in ("train", "dev"):
+            raise UsageError(f"--split {self.split}: expected train or dev")
         if self.candidates is not None and self.candidates < self.examples * self.coverage:
             raise UsageError(
                 f"a corpus of {self.candidates} candidates cannot hold the {self.examples} private examples: "
@@ -40,5 +45,5 @@ class Protocol:
         size = available if self.candidates is None else min(available, self.candidates)
         return replace(self, examples=min(self.examples, size)) if self.examples > size else self
 
-    def as_dict(self) -> dict[str, int | float | None]:
+    def as_dict(self) -> dict[str, int | float | str | None]:
         return asdict(self)

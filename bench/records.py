@@ -14,12 +14,11 @@ from typing import Any
 from . import code
 from .errors import BenchError
 from .files import write_text
-from .plan import Cell, Chosen
+from .plan import Cell, Chosen, Trial
 from .scene import load, protocol_for
 
 SCHEMA = 1
-# The modules that decide numbers whatever the plugins are; those they import follow from them.
-CORE = ("bench.scene", "bench.score")
+KINDS = ("dataset", "encoder", "defense", "attack")
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "sentence-transformers", "hideseek")
 
 Record = dict[str, Any]
@@ -27,44 +26,61 @@ Record = dict[str, Any]
 
 def describe(cell: Cell) -> Record:
     """The part of a record that is known before the cell runs, its id included."""
-    data, fingerprint = load(cell.dataset.plugin, "train")
     protocol = protocol_for(cell)
-    about: Record = {
-        "dataset": {"name": cell.dataset.name, "options": cell.dataset.options, "fingerprint": fingerprint},
-        "encoder": {
-            "name": cell.encoder.name,
-            "options": cell.encoder.options,
-            "fingerprint": getattr(cell.encoder.plugin, "fingerprint", None),
-        },
-        "defense": {"name": cell.defense.name, "options": cell.defense.options},
+    about = {
+        **_about(cell, ["train"] if protocol.split == "train" else ["train", "dev"]),
         "attack": {
             "name": cell.attack.name,
             "options": cell.attack.options,
             "sees": list(cell.attack.info.sees),
         },
         "protocol": protocol.as_dict(),
-        "public": None,
-        "seed": cell.seed,
     }
-    if cell.public is not None:
-        about["public"] = {"name": cell.public.name, "fingerprint": load(cell.public.plugin, "public")[1]}
-    plugins = (cell.dataset, cell.encoder, cell.defense, cell.attack, *([cell.public] if cell.public else []))
-    basis = {"schema": SCHEMA, "code": _code(tuple(_module(p) for p in plugins)), **about}
+    record = _identified(about, cell, (cell.attack,), ("bench.scene", "bench.score"))
+    record["dataset"] |= {"examples": protocol.examples, "size": len(load(cell.dataset.plugin, "train")[0])}
+    return record
+
+
+def describe_utility(trial: Trial, training: dict[str, Any]) -> Record:
+    """The same for what a defense costs, which no attack has a part in."""
+    about = {**_about(trial, ["train", "dev"]), "training": training}
+    return _identified(about, trial, (), ("bench.scene", "bench.utility"))
+
+
+def _about(trial: Trial, splits: list[str]) -> Record:
+    prints = [load(trial.dataset.plugin, split)[1] for split in splits]
+    public = trial.public
+    return {
+        "dataset": {"name": trial.dataset.name, "options": trial.dataset.options, "fingerprint": "-".join(prints)},
+        "encoder": {
+            "name": trial.encoder.name,
+            "options": trial.encoder.options,
+            "fingerprint": getattr(trial.encoder.plugin, "fingerprint", None),
+        },
+        "defense": {"name": trial.defense.name, "options": trial.defense.options},
+        "public": public and {"name": public.name, "fingerprint": load(public.plugin, "public")[1]},
+        "seed": trial.seed,
+    }
+
+
+def _identified(about: Record, trial: Trial, more: tuple[Chosen, ...], core: tuple[str, ...]) -> Record:
+    """With an id over all of it and over the source code behind it, and labels for readers, which do not count.
+
+    `core` are the modules that decide numbers whatever the plugins are; those they import follow from them.
+    """
+    plugins = (trial.dataset, trial.encoder, trial.defense, *more, *([trial.public] if trial.public else []))
+    basis = {"schema": SCHEMA, "code": _code((*core, *map(_module, plugins))), **about}
     identity = hashlib.sha256(json.dumps(basis, sort_keys=True, default=str).encode()).hexdigest()[:16]
-    # What only helps a reader comes after the hash's basis was taken.
-    for kind in ("dataset", "encoder", "defense", "attack"):
-        about[kind]["label"] = getattr(cell, kind).label
-    about["dataset"] |= {"examples": protocol.examples, "size": len(data)}
-    return {"schema": SCHEMA, "id": identity, "status": "ok", **about}
+    labelled = {kind: {**about[kind], "label": getattr(trial, kind).label} for kind in KINDS if kind in about}
+    return {"schema": SCHEMA, "id": identity, "status": "ok", **about, **labelled}
 
 
 def path_of(folder: Path, record: Record) -> Path:
-    parts = (
-        record["dataset"]["name"],
-        record["encoder"]["name"],
-        record["defense"]["name"],
-        record["attack"]["name"],
-    )
+    if "attack" not in record:
+        folder, last = folder / "utility", "utility"
+    else:
+        last = record["attack"]["name"]
+    parts = (record["dataset"]["name"], record["encoder"]["name"], record["defense"]["name"], last)
     return folder / f"{'.'.join(parts)}.s{record['seed']}.{record['id']}.json"
 
 
@@ -125,4 +141,4 @@ def _module(chosen: Chosen) -> str | Path:
 
 @lru_cache(maxsize=256)
 def _code(modules: tuple[str | Path, ...]) -> str:
-    return code.fingerprint([*CORE, *modules])
+    return code.fingerprint(modules)

@@ -34,6 +34,7 @@ class Settings:
     jobs: int = 1
     force: bool = False
     details: bool = False
+    utility: bool = False
 
 
 class Interrupted(KeyboardInterrupt):
@@ -70,6 +71,9 @@ def run(cells: Sequence[Cell], settings: Settings, progress: Progress) -> tuple[
     progress.plan(len(done), len(todo))
     try:
         _run_all(list(todo.values()), settings, progress, done)
+        if settings.utility:
+            for cell, about in planned:
+                done[about["id"]] = _with_utility(cell, done[about["id"]], settings, progress)
     except KeyboardInterrupt:
         raise Interrupted([done[about["id"]] for _, about in planned if about["id"] in done]) from None
     return [done[about["id"]] for _, about in planned], errors
@@ -194,6 +198,20 @@ def _similarity(corpus: tuple[str, ...], device: str) -> Similarity:
 
     sbert = SentenceBert()
     return Similarity(corpus, lambda texts: cached(sbert, texts, device=device))
+
+
+def _with_utility(cell: Cell, record: Record, settings: Settings, progress: Progress) -> Record:
+    """The record with what its defense costs, measured once for all attacks on it."""
+    from . import costs, utility
+
+    if record["utility"] is not None:
+        return record
+    try:
+        found = costs.of(cell, utility.Training(), settings.out, settings.device, progress)
+    except BenchError as error:
+        progress.note(f"{cell.title}: no utility: {error}")
+        return record
+    return records.save(settings.out, {**record, "utility": {"metrics": found["metrics"], "id": found["id"]}})
 
 
 def _known(out: Path, about: Record, details: bool) -> Record | None:

@@ -18,7 +18,7 @@ from .seeds import generator
 from .types import Corpus, Examples, Floats, Ints, Key, Release, Truth
 
 if TYPE_CHECKING:
-    from .plan import Cell
+    from .plan import Cell, Trial
 
 Progress = Callable[[str], None]
 
@@ -45,9 +45,22 @@ def load(dataset: Any, split: str) -> tuple[Examples, str]:
     return examples, sha.hexdigest()[:16]
 
 
+def pool(cell: Cell) -> tuple[Examples, str, int]:
+    """The examples that private ones and candidates are drawn from, and the first that may be private."""
+    data, fingerprint = load(cell.dataset.plugin, "train")
+    if cell.protocol.split == "train":
+        return data, fingerprint, 0
+    dev, dev_print = load(cell.dataset.plugin, "dev")
+    if dev.classes != data.classes:
+        raise DataError(f"train and dev of {cell.dataset.name} have different labels")
+    both = Examples([*data.texts, *dev.texts], np.concatenate([data.labels, dev.labels]), data.classes)
+    return both, f"{fingerprint}-{dev_print}", len(data)
+
+
 def protocol_for(cell: Cell) -> Protocol:
     """The cell's protocol, trimmed to a data set that is smaller than the paper's unless the user fixed the size."""
-    available = len(set(load(cell.dataset.plugin, "train")[0].texts))
+    data, _, start = pool(cell)
+    available = len(set(data.texts)) if start == 0 else len(set(data.texts[start:]) - set(data.texts[:start]))
     protocol = cell.protocol
     if not cell.fixed_size:
         protocol = protocol.fitted(available)
@@ -60,24 +73,24 @@ def protocol_for(cell: Cell) -> Protocol:
 
 def build(cell: Cell, *, device: str, progress: Progress) -> Scene:
     protocol = protocol_for(cell)
-    data, fingerprint = load(cell.dataset.plugin, "train")
+    data, fingerprint, start = pool(cell)
     rng = generator(cell.seed, "private", fingerprint, protocol.as_dict())
-    rows, candidates = choose(data.texts, protocol, rng)
+    rows, candidates = choose(data.texts, protocol, rng, start)
     private = Examples([data.texts[i] for i in rows], data.labels[rows], data.classes)
     texts = [data.texts[i] for i in candidates]
     vectors = encode(cell, [*private.texts, *texts], device, progress)
-    corpus = Corpus(texts, vectors[len(rows) :], device)
-    public = _public(cell, device, progress)
+    corpus = Corpus(texts, vectors[len(rows) :], device, known=int((candidates < start).sum()))
+    public = public_corpus(cell, device, progress)
     if public is not None and public.vectors.shape[1] != vectors.shape[1]:
         raise DataError(f"public vectors have {public.vectors.shape[1]} dimensions, private ones {vectors.shape[1]}")
     words = ("release", cell.defense.name, cell.defense.options, fingerprint, protocol.as_dict())
     mine = vectors[: len(rows)]
     progress("releasing")
-    start = time.perf_counter()
+    began = time.perf_counter()
     release, key = cell.defense.plugin.release(
         mine, private.targets(), public, generator(cell.seed, *words), epochs=protocol.epochs
     )
-    seconds = time.perf_counter() - start
+    seconds = time.perf_counter() - began
     _check_release(release, key, mine, cell.defense.name)
     return Scene(
         Truth(private, mine, key, corpus, data.labels[candidates]),
@@ -88,10 +101,10 @@ def build(cell: Cell, *, device: str, progress: Progress) -> Scene:
     )
 
 
-def choose(texts: Sequence[str], protocol: Protocol, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Rows of the private examples, all of different text, and rows of the corpus, in the data set's order."""
+def choose(texts: Sequence[str], protocol: Protocol, rng: np.random.Generator, start: int = 0) -> tuple[Ints, Ints]:
+    """Rows of the private examples, all of different text and none before `start`, and of the corpus, in order."""
     _, first = np.unique(np.array(texts, dtype=object), return_index=True)
-    rows = rng.choice(np.sort(first), protocol.examples, replace=False)
+    rows = rng.choice(np.sort(first[first >= start]), protocol.examples, replace=False)
     covered = rows[: round(protocol.coverage * len(rows))]
     hidden = {texts[i] for i in rows[len(covered) :]}  # every copy of an uncovered text has to go
     others = np.array([i for i, text in enumerate(texts) if text not in hidden], dtype=np.int64)
@@ -103,7 +116,7 @@ def choose(texts: Sequence[str], protocol: Protocol, rng: np.random.Generator) -
     return rows, np.sort(others)
 
 
-def encode(cell: Cell, texts: Sequence[str], device: str, progress: Progress) -> Floats:
+def encode(cell: Trial, texts: Sequence[str], device: str, progress: Progress) -> Floats:
     def report(done: int, total: int) -> None:
         progress(f"encoding {done:,} of {total:,} texts")
 
@@ -113,7 +126,7 @@ def encode(cell: Cell, texts: Sequence[str], device: str, progress: Progress) ->
     return encoders.cached(encoder, texts, device=device, progress=report)
 
 
-def _public(cell: Cell, device: str, progress: Progress) -> Corpus | None:
+def public_corpus(cell: Trial, device: str, progress: Progress) -> Corpus | None:
     if cell.public is None:
         return None
     texts = load(cell.public.plugin, "public")[0].texts

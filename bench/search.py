@@ -42,7 +42,8 @@ def unit(array: npt.ArrayLike, what: str = "vectors") -> Floats:
     norm: Floats = np.linalg.norm(values, axis=1, keepdims=True)
     if not np.isfinite(norm).all():
         raise DataError(f"{what} contain NaN or infinite values")
-    scaled: Floats = values / np.where(norm == 0, np.float32(1), norm)
+    norm[norm == 0] = 1
+    scaled: Floats = values / norm
     return scaled
 
 

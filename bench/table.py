@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .records import Record
@@ -21,24 +21,49 @@ def show(records: Sequence[Record]) -> None:
     columns = [m for m in METRICS if any(m in r["metrics"] for r in records)]
     for place in dict.fromkeys((r["dataset"]["label"], r["encoder"]["label"]) for r in records):
         rows = [r for r in records if (r["dataset"]["label"], r["encoder"]["label"]) == place]
-        about = rows[0]["dataset"]
-        title = f"{place[0]} · {place[1]} · {about['examples']} private examples"
-        if "candidates" in about:
-            title += f" among {about['candidates']:,} candidates"
+        data = rows[0]["dataset"]
+        title = f"{place[0]} · {place[1]} · {data['examples']} private examples"
+        if "candidates" in data:
+            title += f" among {data['candidates']:,} candidates"
         table = Table(title=title, caption="value (random guess); the records hold 95 % intervals")
-        for name in ("defense", "attack", "seed", *columns, "seconds"):
+        private = any("accounted" in r.get("notes", {}) for r in rows)
+        for name in ("defense", *(["ε"] if private else []), "attack", "seed", *columns, "seconds"):
             table.add_column(name, justify="left" if name in ("defense", "attack") else "right")
         for record in rows:
             cells = [_value(record, name) for name in columns]
             if record["status"] != "ok":
                 cells = [f"[red]{record['status']}[/red]"] + [""] * (len(columns) - 1) if columns else []
             seconds = str(record["cost"].get("attack_s", ""))
-            table.add_row(record["defense"]["label"], record["attack"]["label"], str(record["seed"]), *cells, seconds)
+            about = [record["defense"]["label"], *([budget(record.get("notes", {}))] if private else [])]
+            table.add_row(*about, record["attack"]["label"], str(record["seed"]), *cells, seconds)
         console.print(table)
     for record in records:
         if record["status"] != "ok":
             line = f"{record['status']}: {record['defense']['label']} × {record['attack']['label']}: {record['error']}"
             console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def show_utility(rows: Sequence[dict[str, Any]]) -> None:
+    """One row per defense and metric, with what the undefended vectors reach."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="utility: the task's own metric on dev")
+    for name in ("dataset", "encoder", "defense", "metric", "mean", "deviation", "seeds", "undefended", "ε"):
+        table.add_column(name, justify="left" if name in ("dataset", "encoder", "defense", "metric") else "right")
+    for row in rows:
+        numbers = ["–" if row[n] is None else f"{row[n]:.3f}" for n in ("mean", "deviation")]
+        bare = "–" if row["undefended"] is None else f"{row['undefended']:.3f}"
+        words = [str(row[n]) for n in ("dataset", "encoder", "defense", "metric")]
+        table.add_row(*words, *numbers, str(row["seeds"]), bare, budget(row["notes"]))
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def budget(notes: dict[str, Any]) -> str:
+    """`1 → 27.1`: the ε that is claimed and the one that holds."""
+    if "accounted" not in notes:
+        return ""
+    return f"{notes['nominal']['epsilon']:g} → {notes['accounted']['epsilon']:.4g}"
 
 
 def _value(record: Record, name: str) -> str:

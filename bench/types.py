@@ -56,6 +56,8 @@ class Corpus:
     texts: list[str]
     vectors: Floats
     device: str = "cpu"
+    known: int = 0
+    """the first rows, which the attacker knows not to be private: what a published attack trains on"""
 
     def search(self, queries: Floats, top: int = 1) -> Ints:
         """Row numbers of the `top` sentences with the largest cosine, best first: n × top."""
@@ -90,6 +92,8 @@ class Key:
     one_time: bool = False
     """masks are never drawn again (m = inf), so the pool is of no use for a further release"""
     public: Ints | None = None
+    scale: Floats | None = None
+    """factor of each example's vector before mixing, where vectors are clipped"""
     noise: Floats | None = None
 
 

@@ -29,11 +29,12 @@ class KnownDefense:
         self.name = name
         self.options = options
         self._make = make
-        self._public = public
+        self.public = public
+        """the public corpus, where the scheme mixes one in"""
 
     def release(self, vectors: Any, labels: Any, rng: np.random.Generator, epochs: int = 1) -> tuple[Release, Any]:
         """A release of one's own vectors under a key of one's own, which is returned as well."""
-        released: tuple[Release, Any] = self._make().release(vectors, labels, self._public, rng, epochs=epochs)
+        released: tuple[Release, Any] = self._make().release(vectors, labels, self.public, rng, epochs=epochs)
         return released
 
 
@@ -129,7 +130,7 @@ class View:
     def _load_corpus(self, word: str) -> Corpus:
         texts = json.loads((self._folder / f"{word}.json").read_text(encoding="utf-8"))
         vectors = np.load(self._folder / f"{word}.npy", mmap_mode="r", allow_pickle=False)
-        return Corpus(texts, vectors, self.device)
+        return Corpus(texts, vectors, self.device, self._facts.get(f"{word}_known", 0))
 
     def _plugin(self, kind: str) -> Any:
         assert self._make is not None
@@ -159,6 +160,7 @@ def write(
         ("public", public, "public" in sees or "defense" in sees),
     ):
         if granted and value is not None:
+            facts[f"{word}_known"] = value.known
             _save(folder / f"{word}.npy", value.vectors)
             (folder / f"{word}.json").write_text(json.dumps(value.texts), encoding="utf-8")
     for word, given in (("defense", defense), ("encoder", encoder)):

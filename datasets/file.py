@@ -8,6 +8,7 @@ from typing import Any
 
 from bench import Examples, dataset
 from bench.errors import DataError, UsageError
+from bench.lines import read_lines
 from bench.types import PAIR
 
 TEXT = ("text", "sentence", "sentence1", "question", "premise")
@@ -17,13 +18,13 @@ LABEL = ("label", "labels", "target", "score")
 MOST_CLASSES = 20
 
 
-@dataset("file", public="file")
+@dataset("file", metrics=("accuracy", "pearson"))
 @dataclass(frozen=True)
 class File:
     """A tsv, csv, jsonl or parquet file: file:PATH,text=COLUMN,label=COLUMN."""
 
     path: str
-    """the file; a sibling named dev.* or public.*, if any, serves as that split"""
+    """the file; a sibling named dev.*, if any, is the dev split. As a public corpus, also .txt: a sentence a line"""
     text: str = ""
     """column of the sentence; by default text, sentence, ..."""
     pair: str = ""
@@ -33,21 +34,36 @@ class File:
 
     def load(self, split: str) -> Examples:
         path = Path(self.path).expanduser()
-        if split != "train":
-            path = path.with_name(f"{split}{path.suffix}")
+        if split == "public":
+            return self._unlabelled(path)
+        if split == "dev":
+            path = path.with_name(f"dev{path.suffix}")
             if not path.is_file():
-                raise DataError(f"file data has no {split} split: put it at {path}")
+                raise DataError(f"file data has no dev split: put it at {path}")
         table = _read(path)
         if len(table) < 2:
             raise DataError(f"{path} holds {len(table)} examples: at least 2 are needed")
         text = _column(table, self.text, TEXT, "text", path)
         pair = _column(table, self.pair, PAIRED, "pair", path, optional=True)
         label = _column(table, self.label, LABEL, "label", path)
-        parts = [table[text]] if pair is None or pair == text else [table[text], table[pair]]
-        if any(part.isna().any() for part in parts):
-            raise DataError(f"{path}: some rows have no {text}; remove them first")
-        texts = [PAIR.join(" ".join(str(p).split()) for p in row) for row in zip(*parts, strict=True)]
-        return _with_labels(texts, table[label], f"{path}, column {label!r}")
+        return _with_labels(_joined(table, text, pair, path), table[label], f"{path}, column {label!r}")
+
+    def _unlabelled(self, path: Path) -> Examples:
+        """The sentences alone: what the file gives when it serves as somebody's public corpus."""
+        if path.name.endswith((".txt", ".txt.gz")):
+            texts = read_lines(path)
+        else:
+            table = _read(path)
+            texts = _joined(table, _column(table, self.text, TEXT, "text", path), None, path)
+        distinct = list(dict.fromkeys(texts))
+        return Examples(distinct, [0.0] * len(distinct))
+
+
+def _joined(table: Any, text: str, pair: str | None, path: Path) -> list[str]:
+    parts = [table[text]] if pair is None or pair == text else [table[text], table[pair]]
+    if any(part.isna().any() for part in parts):
+        raise DataError(f"{path}: some rows have no {text}; remove them first")
+    return [PAIR.join(" ".join(str(p).split()) for p in row) for row in zip(*parts, strict=True)]
 
 
 def _read(path: Path) -> Any:

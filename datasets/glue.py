@@ -96,7 +96,7 @@ class Glue:
         return Examples(texts, [number[y] for y in labels], self.classes)
 
 
-@dataset("cola", paper="Warstadt et al. 2019", public="mnli")
+@dataset("cola", paper="Warstadt et al. 2019", public="mnli", metrics=("mcc",))
 @dataclass(frozen=True)
 class CoLA(Glue):
     """Single sentences, grammatically acceptable or not."""
@@ -114,7 +114,7 @@ class SST2(Glue):
     text, hub_text = ("sentence",), ("sentence",)
 
 
-@dataset("mrpc", paper="Dolan and Brockett 2005", public="mnli")
+@dataset("mrpc", paper="Dolan and Brockett 2005", public="mnli", metrics=("f1", "accuracy"))
 @dataclass(frozen=True)
 class MRPC(Glue):
     """Pairs of news sentences, paraphrases or not."""
@@ -123,7 +123,7 @@ class MRPC(Glue):
     text, label = ("#1 String", "#2 String"), "Quality"
 
 
-@dataset("stsb", paper="Cer et al. 2017", public="mnli")
+@dataset("stsb", paper="Cer et al. 2017", public="mnli", metrics=("pearson", "spearman"))
 @dataclass(frozen=True)
 class STSB(Glue):
     """Pairs of sentences with a similarity from 0 to 5: a regression."""
@@ -151,7 +151,7 @@ class QNLI(Glue):
     classes = ("entailment", "not_entailment")
 
 
-@dataset("qqp", paper="Quora question pairs", public="mnli")
+@dataset("qqp", paper="Quora question pairs", public="mnli", metrics=("f1", "accuracy"))
 @dataclass(frozen=True)
 class QQP(Glue):
     """Pairs of questions, duplicates or not."""

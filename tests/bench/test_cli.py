@@ -111,7 +111,13 @@ def test_json_is_the_records_and_nothing_else(bench: Run, tmp_path: Path) -> Non
     assert record["attack"]["sees"] == ["corpus", "encodings"]
     assert record["dataset"]["candidates"] == 120
     assert record["encoder"]["dim"] == 32
-    assert record["protocol"] == {"examples": 40, "epochs": 1, "candidates": 120, "coverage": 1.0}
+    assert record["protocol"] == {
+        "examples": 40,
+        "epochs": 1,
+        "candidates": 120,
+        "coverage": 1.0,
+        "split": "train",
+    }
     assert set(record["metrics"]["identity"]) == {"value", "low", "high", "random", "random_low", "random_high"}
     assert record["metrics"]["identity"]["value"] == 1
     assert record["cost"]["peak_mib"] > 10
@@ -259,7 +265,7 @@ def test_list_shows_everything_there_is(bench: Run) -> None:
     found = json.loads(done.stdout)
     assert "texthide" in [d["name"] for d in found["defenses"]]
     assert "peeks" in [a["name"] for a in found["attacks"]]
-    assert found["defenses"][2]["options"]["m"] == "256"
+    assert next(d for d in found["defenses"] if d["name"] == "texthide")["options"]["m"] == "256"
     assert "smoke" in [s["name"] for s in found["suites"]]
     assert "rss" in bench("list", "attacks").stdout
 
@@ -317,3 +323,19 @@ def test_the_smoke_suite_is_well_formed() -> None:
     from bench.registry import Registry
 
     assert len(plan.from_suite(Registry(), "smoke")) >= 3
+
+
+def test_queries_can_come_from_dev_with_train_known_not_to_be_private(bench: Run, tmp_path: Path) -> None:
+    plugin = tmp_path / "known.py"
+    plugin.write_text(
+        "from dataclasses import dataclass\nfrom bench import Guess, attack\n"
+        "@attack('known', sees={'encodings', 'corpus'})\n@dataclass(frozen=True)\nclass Known:\n"
+        "    def run(self, view, rng):\n"
+        "        ranking = view.corpus.search(view.encodings, 1)\n"
+        "        return Guess(ranking=ranking, details={'known': view.corpus.known, 'lowest': int(ranking.min())})\n"
+    )
+    args = ("--defense", "none", "--attack", "known", *TINY, "--plugin", str(plugin), "--split", "dev", "--json")
+    (record,) = json.loads(bench("run", *args).stdout)
+    assert record["metrics"]["identity"]["value"] == 1
+    assert 0 < record["details"]["known"] <= record["details"]["lowest"]
+    assert record["protocol"]["split"] == "dev"

@@ -88,5 +88,20 @@ def test_other_splits_are_siblings(tmp_path: Path) -> None:
     save(tmp_path / "train.csv")
     save(tmp_path / "dev.csv")
     assert len(load(f"file:{tmp_path / 'train.csv'},text=review,label=stars", "dev")) == 3
-    with pytest.raises(DataError, match="has no public split: put it at"):
-        load(f"file:{tmp_path / 'train.csv'},text=review,label=stars", "public")
+    (tmp_path / "dev.csv").unlink()
+    with pytest.raises(DataError, match="has no dev split: put it at"):
+        load(f"file:{tmp_path / 'train.csv'},text=review,label=stars", "dev")
+
+
+def test_as_a_public_corpus_a_file_needs_no_labels(tmp_path: Path) -> None:
+    path = save(tmp_path / "train.csv")
+    assert load(f"file:{path},text=review", "public").texts == ["good one", "bad one", "so so"]
+    (tmp_path / "lines.txt").write_text("one  line\n\nanother\none line\n")
+    assert load(f"file:{tmp_path / 'lines.txt'}", "public").texts == ["one line", "another"]
+    import gzip
+
+    (tmp_path / "lines.txt.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
+    assert load(f"file:{tmp_path / 'lines.txt.gz'}", "public").texts == ["one", "two"]
+    (tmp_path / "lines.txt.gz").write_bytes(b"not gzip")
+    with pytest.raises(DataError, match="cannot be read"):
+        load(f"file:{tmp_path / 'lines.txt.gz'}", "public")

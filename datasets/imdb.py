@@ -1,0 +1,51 @@
+"""Sentences of film reviews without labels: a large public corpus."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bench import Examples, dataset
+from bench.errors import BenchError, DataError
+from bench.lines import read_lines
+from bench.paths import data_dir
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+
+
+@dataset("imdb", paper="Maas et al. 2011")
+@dataclass(frozen=True)
+class IMDB:
+    """Unlabelled film-review sentences, for use as a public corpus (public=imdb)."""
+
+    limit: int = 20000
+    """sentences taken from the start; encoding all 150,000 takes minutes"""
+
+    def __post_init__(self) -> None:
+        if self.limit < 2:
+            raise ValueError("limit must be at least 2")
+
+    def load(self, split: str) -> Examples:
+        if split != "public":
+            raise DataError("imdb has no labels here: use it as a public corpus, with public=imdb")
+        folder = data_dir()
+        lines = read_lines(folder / "public" / "imdb-sentences.txt.gz") if folder else _from_hub()
+        texts = list(dict.fromkeys(lines))[: self.limit]
+        return Examples(texts, [0.0] * len(texts))
+
+
+def _from_hub() -> list[str]:
+    import pandas as pd
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    name = "plain_text/unsupervised-00000-of-00001.parquet"
+    try:
+        path = hf_hub_download("stanfordnlp/imdb", name, repo_type="dataset")
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        raise BenchError(
+            f"cannot fetch imdb from the hub ({type(error).__name__}): connect to it, or set BENCH_DATA_DIR to a "
+            "folder that holds public/imdb-sentences.txt.gz"
+        ) from error
+    reviews = pd.read_parquet(path)["text"].str.replace("<br />", " ", regex=False)
+    return [" ".join(s.split()) for review in reviews for s in _SENTENCE.split(review) if len(s.split()) > 3]
