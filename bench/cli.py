@@ -99,7 +99,8 @@ def _parser() -> argparse.ArgumentParser:
     utility.add_argument("--dataset", action="append", metavar="NAME[:OPTIONS]", help="default: demo")
     utility.add_argument("--encoder", action="append", metavar="NAME", help="default: minilm")
     utility.add_argument("--seed", type=int, nargs="+", action="extend", metavar="N", help="default: 0")
-    utility.add_argument("--train-epochs", type=int, default=20, metavar="N", help="default: 20")
+    utility.add_argument("--suite", metavar="FILE", help="trials from a TOML file or a suite of the project")
+    utility.add_argument("--train-epochs", type=int, metavar="N", help="default: 20, or as the suite says")
     utility.add_argument("--shared-layer", action="store_true", help="one layer applied three times, as in the code")
     utility.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="default: results")
     utility.add_argument("--device", default="auto", metavar="DEV", help="auto, cpu or cuda (default: auto)")
@@ -210,20 +211,31 @@ def _utility(args: argparse.Namespace) -> int:
     from . import plan
     from .registry import Registry
 
-    if args.train_epochs < 1:
+    if args.train_epochs is not None and args.train_epochs < 1:
         raise UsageError(f"--train-epochs {args.train_epochs}: at least 1")
+    registry = Registry(tuple(args.plugin))
     axes = {axis: getattr(args, axis) for axis in ("dataset", "encoder", "defense", "seed")}
-    axes["defense"] = list(dict.fromkeys(["none", *(axes["defense"] or [])]))
-    trials = plan.trials(Registry(tuple(args.plugin)), axes)
+    if args.suite:
+        given = [name for name, value in axes.items() if value is not None]
+        if given:
+            raise UsageError(f"--suite names its own trials: leave out --{given[0]}, or the suite")
+        trials = plan.trials_from_suite(registry, args.suite)
+    else:
+        axes["defense"] = list(dict.fromkeys(["none", *(axes["defense"] or [])]))
+        trials = [(trial, None) for trial in plan.trials(registry, axes)]
 
     from . import costs
     from .device import resolve
     from .progress import Progress
     from .utility import Training
 
-    training = Training(epochs=args.train_epochs, shared=args.shared_layer)
+    planned = [
+        (trial, Training(epochs=args.train_epochs or epochs or Training.epochs, shared=args.shared_layer))
+        for trial, epochs in trials
+    ]
     with Progress() as progress:
-        found, errors = costs.run(trials, training, args.out, resolve(args.device), progress)
+        progress.plan(0, len(planned))
+        found, errors = costs.run(planned, args.out, resolve(args.device), progress)
     if args.json:
         print(json.dumps(found, indent=1))
     elif found:

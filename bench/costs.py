@@ -15,12 +15,12 @@ from .records import Record
 
 
 def run(
-    trials: Sequence[Trial], training: utility.Training, out: Path, device: str, progress: Progress
+    trials: Sequence[tuple[Trial, utility.Training]], out: Path, device: str, progress: Progress
 ) -> tuple[list[Record], list[BenchError]]:
     """A record for each trial, saved as they come; and the errors of trials that could not be measured."""
     found: list[Record] = []
     errors: list[BenchError] = []
-    for trial in trials:
+    for trial, training in trials:
         try:
             found.append(of(trial, training, out, device, progress))
         except BenchError as error:

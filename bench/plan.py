@@ -135,24 +135,35 @@ def _seeds(axes: Mapping[str, Sequence[Any] | None]) -> list[int]:
 
 def from_suite(registry: Registry, name: str) -> list[Cell]:
     """Cells of a TOML file: top-level axes and sizes are defaults for every [[cells]] table."""
+    found: list[Cell] = []
+    for table in _tables(name, {*AXES, *SIZES}):
+        axes = {key: _listed(table[key]) for key in AXES if key in table}
+        found += cells(registry, axes, {key: table.get(key) for key in SIZES})
+    return found
+
+
+def trials_from_suite(registry: Registry, name: str) -> list[tuple[Trial, int | None]]:
+    """Trials of a TOML file that names no attack, each with the epochs to train it for, where the file says so."""
+    found: list[tuple[Trial, int | None]] = []
+    for table in _tables(name, {*AXES, "train_epochs"} - {"attack"}):
+        axes = {key: _listed(table[key]) for key in AXES if key in table}
+        found += [(trial, table.get("train_epochs")) for trial in trials(registry, axes)]
+    return found
+
+
+def _tables(name: str, known: set[str]) -> list[dict[str, Any]]:
     path = find_suite(name)
     try:
         suite = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not a TOML file ({error})") from error
-    known = {*AXES, *SIZES}
     tables = suite.pop("cells", [{}])
-    for field in ("name", "version", "title"):
-        suite.pop(field, None)
-    found: list[Cell] = []
-    for table in tables:
-        merged = {**suite, **table}
-        for key in merged:
-            if key not in known:
-                raise unknown(f"key in suite {path.name}", key, known)
-        axes = {key: _listed(merged[key]) for key in AXES if key in merged}
-        found += cells(registry, axes, {key: merged.get(key) for key in SIZES})
-    return found
+    common = {key: value for key, value in suite.items() if key not in ("name", "version", "title")}
+    merged = [{**common, **table} for table in tables]
+    for key in (key for table in merged for key in table):
+        if key not in known:
+            raise unknown(f"key in suite {path.name}", key, known)
+    return merged
 
 
 def find_suite(name: str) -> Path:

@@ -35,8 +35,10 @@ def score(
     guess: Guess, truth: Truth, similarity: Similarity, rng: np.random.Generator, *, named: bool = True
 ) -> Scores:
     """`named=False` for attacks without a corpus, which are scored on vectors alone."""
+    # Streams of their own: the random level must not depend on how many draws the intervals took.
+    rng, chance = rng.spawn(2)
     if guess.vectors is not None:
-        return _score_vectors(guess, truth, similarity, rng, named)
+        return _score_vectors(guess, truth, similarity, rng, chance, named)
     first, ranking = _answers(guess, truth)
     owner = truth.key.owner
     values = _texts(truth, similarity, owner, first, guess.texts)
@@ -47,7 +49,7 @@ def score(
     success = _recovered(answers[:, 0], private, truth.key)
     metrics = {name: _interval(value, owner, rng) for name, value in values.items()}
     metrics["success"] = _interval(success, np.arange(len(success)), rng)
-    _add_random(metrics, truth, similarity, owner, rng)
+    _add_random(metrics, truth, similarity, owner, chance)
     facts: dict[str, Any] = {}
     if guess.confidence is not None:
         facts["confidence_auc"] = _auc(_recall(answers, private, None, truth.key) == 1.0, guess.confidence)
@@ -56,7 +58,14 @@ def score(
     return Scores(_ordered(metrics), _item_table(truth, owner, answer, values), facts)
 
 
-def _score_vectors(guess: Guess, truth: Truth, similarity: Similarity, rng: np.random.Generator, named: bool) -> Scores:
+def _score_vectors(
+    guess: Guess,
+    truth: Truth,
+    similarity: Similarity,
+    rng: np.random.Generator,
+    chance: np.random.Generator,
+    named: bool,
+) -> Scores:
     """Each example is held against the one reconstruction that a one-to-one matching gives it, if there is one."""
     vectors = np.asarray(guess.vectors, dtype=np.float32)
     cosine = unit(truth.vectors) @ unit(vectors).T
@@ -77,7 +86,7 @@ def _score_vectors(guess: Guess, truth: Truth, similarity: Similarity, rng: np.r
         values["success"] = values["identity"]
     metrics = {name: _interval(value, every, rng) for name, value in values.items()}
     if named:
-        _add_random(metrics, truth, similarity, every, rng)
+        _add_random(metrics, truth, similarity, every, chance)
     answer = ["" if row == NOTHING else truth.corpus.texts[row] for row in first]
     return Scores(_ordered(metrics), _item_table(truth, every, answer, values), {"matched": len(example)})
 

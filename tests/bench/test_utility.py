@@ -88,3 +88,14 @@ def test_the_undefended_head_beats_the_majority_on_real_tasks(bench: Run) -> Non
     assert found["cola", "none"]["mcc"] > 0.1  # the majority class has 0
     assert found["mrpc", "none"]["accuracy"] > 0.69  # the majority class has 0.684
     assert found["cola", "mix-only"]["mcc"] > found["cola", "none"]["mcc"] - 0.1
+
+
+def test_every_suite_of_the_project_names_what_exists() -> None:
+    from bench import plan
+    from bench.registry import Registry
+
+    for name, title in plan.suites().items():
+        if "bench utility" in title:
+            assert plan.trials_from_suite(Registry(), name)
+        else:
+            assert plan.from_suite(Registry(), name)
