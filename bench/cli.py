@@ -75,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     size.add_argument("--epochs", type=int, metavar="N", help="encodings of each example")
     size.add_argument("--candidates", type=int, metavar="N", help="sentences in the attacker's corpus")
     size.add_argument("--split", choices=("train", "dev"), help="where private examples come from")
+    size.add_argument("--public", metavar="NAME", help="public corpus, where one is wanted (default: the data set's)")
     size.add_argument("--coverage", type=float, metavar="F", help="share of the private examples in that corpus")
     run.add_argument("--utility", action="store_true", help="also train on the releases: what the defense costs")
     how = run.add_argument_group("how to run (changes no number)")

@@ -19,7 +19,7 @@ from .protocol import Protocol
 from .registry import Entry, Registry
 
 AXES = ("dataset", "encoder", "defense", "attack", "seed")
-SIZES = ("examples", "epochs", "candidates", "coverage", "split")
+SIZES = ("examples", "epochs", "candidates", "coverage", "split", "public")
 # A defense's `public` option that leaves the choice to the data set.
 AUTO = "auto"
 DEFAULTS: dict[str, list[Any]] = {"dataset": ["demo"], "encoder": ["minilm"], "seed": [0]}
@@ -99,12 +99,13 @@ def cells(registry: Registry, axes: Mapping[str, Sequence[Any] | None], sizes: M
     """The product of the axes, in the order in which neighbours share most work."""
     chosen = _chosen(registry, axes, ("dataset", "encoder", "defense", "attack"))
     given = {name: value for name, value in sizes.items() if value is not None}
+    lent = given.pop("public", "")
     found = []
     for dataset, encoder, seed, defense, attack in itertools.product(
         chosen["dataset"], chosen["encoder"], _seeds(axes), chosen["defense"], chosen["attack"]
     ):
         protocol = dataclasses.replace(attack.info.protocol, **given)
-        public = _public(registry, dataset, defense, attack)
+        public = _public(registry, dataset, defense, attack, lent)
         found.append(Cell(dataset, encoder, defense, seed, public, attack, protocol, "examples" in given))
     return found
 
@@ -188,22 +189,23 @@ def _choose(registry: Registry, kind: str, spec: str) -> Chosen:
     return Chosen(registry.get(kind, name), registry.make(kind, spec))
 
 
-def _public(registry: Registry, dataset: Chosen, defense: Chosen, attack: Chosen | None) -> Chosen | None:
-    """The public corpus: the one the defense mixes in, else the data set's own where the attack wants one."""
+def _public(
+    registry: Registry, dataset: Chosen, defense: Chosen, attack: Chosen | None, lent: str = ""
+) -> Chosen | None:
+    """The public corpus: the one the defense mixes in, else the one lent or the data set's own, if one is wanted."""
     asked = getattr(defense.plugin, "public", "")
     if asked and asked != AUTO:
         return _choose(registry, "dataset", asked)
     wanting = defense if asked else attack
     if wanting is None or (wanting is attack and "public" not in wanting.info.sees):
         return None
-    if not dataset.info.public:
+    name = lent or dataset.info.public
+    if not name:
         raise UsageError(
             f"{wanting.entry.kind} {wanting.name!r} needs a public corpus, and data set {dataset.name!r} names none: "
-            "choose one with the defense's option public=NAME"
+            "choose one with --public NAME, such as demo or file:PATH"
         )
-    if dataset.info.public == dataset.name:
-        return dataset
-    return _choose(registry, "dataset", dataset.info.public)
+    return dataset if name == dataset.name else _choose(registry, "dataset", name)
 
 
 def _listed(value: Any) -> list[Any]:

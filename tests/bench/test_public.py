@@ -31,10 +31,14 @@ def test_a_public_corpus_can_be_named(bench: Run, tmp_path: Path) -> None:
 
 def test_a_data_set_that_names_no_public_corpus_says_what_to_do(bench: Run, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
-    path.write_text("text,label\n" + "\n".join(f"sentence number {i},{i % 2}" for i in range(60)))
+    path.write_text("text,label\n" + "\n".join(f"sentence number {i},{i % 2}" for i in range(150)))
     done = bench("run", "--defense", "texthide-inter", "--attack", "rss", "--dataset", f"file:{path}")
     assert done.returncode == 2
-    assert "choose one with the defense's option public=NAME" in done.stderr
+    assert "choose one with --public NAME" in done.stderr
+    lent = bench(
+        "run", "--defense", "texthide-inter", "--attack", "rss", "--dataset", f"file:{path}", "--public", "demo", *TINY
+    )
+    assert lent.returncode == 0, lent.stderr
 
 
 def test_an_empty_public_corpus_is_one_line(bench: Run, tmp_path: Path) -> None:
