@@ -31,7 +31,7 @@ class Training:
     """Fixed for all defenses, so that what differs is the defense."""
 
     epochs: int = 20
-    batch: int = 128
+    batch: int = 256
     rate: float = 1e-3
     warmup: float = 0.1
     dropout: float = 0.1
