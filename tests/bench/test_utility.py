@@ -81,13 +81,12 @@ def test_metrics_are_the_tasks_own() -> None:
 @pytest.mark.realdata
 @pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get("BENCH_DATA_DIR"), reason="BENCH_DATA_DIR is not set: no real GLUE files here")
-def test_the_undefended_head_beats_the_majority_on_real_tasks(bench: Run) -> None:
-    done = bench("utility", "--defense", "mix-only", "--dataset", "cola", "--dataset", "mrpc", "--json", timeout=900)
+def test_frozen_vectors_carry_a_real_task_and_mixing_costs_little_of_it(bench: Run) -> None:
+    done = bench("utility", "--defense", "mix-only", "--dataset", "stsb", "--json", timeout=900)
     assert done.returncode == 0, done.stderr
-    found = {(r["dataset"]["name"], r["defense"]["name"]): r["metrics"] for r in json.loads(done.stdout)}
-    assert found["cola", "none"]["mcc"] > 0.1  # the majority class has 0
-    assert found["mrpc", "none"]["accuracy"] > 0.69  # the majority class has 0.684
-    assert found["cola", "mix-only"]["mcc"] > found["cola", "none"]["mcc"] - 0.1
+    bare, mixed = (r["metrics"]["pearson"] for r in json.loads(done.stdout))
+    assert bare > 0.4  # a constant answer has 0
+    assert abs(bare - mixed) < 0.1
 
 
 def test_every_suite_of_the_project_names_what_exists() -> None:
