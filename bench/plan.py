@@ -127,7 +127,11 @@ def _chosen(
     for kind in kinds:
         if not axes.get(kind) and kind not in DEFAULTS:
             raise UsageError(f"name at least one {kind} (--{kind} NAME; bench list {kind}s shows them)")
-    return {kind: [_choose(registry, kind, spec) for spec in axes.get(kind) or DEFAULTS[kind]] for kind in kinds}
+    specs = {kind: [_full(kind, spec) for spec in axes.get(kind) or DEFAULTS[kind]] for kind in kinds}
+    for kind, some in specs.items():
+        for spec in some:  # all names before any plugin is imported: a typo is answered at once
+            registry.get(kind, split(spec)[0])
+    return {kind: [_choose(registry, kind, spec) for spec in some] for kind, some in specs.items()}
 
 
 def _seeds(axes: Mapping[str, Sequence[Any] | None]) -> list[int]:
@@ -182,9 +186,13 @@ def suites() -> dict[str, str]:
     return found
 
 
+def _full(kind: str, spec: str) -> str:
+    """An encoder may be given as a hub id or a folder, as it is."""
+    bare = kind == "encoder" and not spec.startswith("hub:") and ("/" in spec or os.path.isdir(spec))
+    return f"hub:{spec}" if bare else spec
+
+
 def _choose(registry: Registry, kind: str, spec: str) -> Chosen:
-    if kind == "encoder" and not spec.startswith("hub:") and ("/" in spec or os.path.isdir(spec)):
-        spec = f"hub:{spec}"  # a hub id or a folder, as it is
     name, _ = split(spec)
     return Chosen(registry.get(kind, name), registry.make(kind, spec))
 
