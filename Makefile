@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 .PHONY: run test lint bench clean
 
 run: $(STAMP)
-	$(BIN)/bench run --defense none --defense mix-only --defense texthide --attack rss
+	$(BIN)/bench run --defense texthide --attack xie-hong
 
 test: $(STAMP)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

@@ -137,24 +137,30 @@ def _scan(path: Path, module: str, kind: str) -> Iterator[Entry]:
     except (SyntaxError, UnicodeDecodeError) as error:
         yield Entry(kind, path.stem.replace("_", "-"), module, "", str(path), broken=f"cannot be read: {error}")
         return
-    for node in tree.body:
-        if not isinstance(node, ast.ClassDef):
-            continue
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    for node in classes.values():
         for mark in node.decorator_list:
             if not (isinstance(mark, ast.Call) and mark.args and isinstance(mark.args[0], ast.Constant)):
                 continue
             word = mark.func.attr if isinstance(mark.func, ast.Attribute) else getattr(mark.func, "id", "")
             if word in KINDS:
                 summary = (ast.get_docstring(node) or "").split("\n\n")[0].replace("\n", " ")
-                yield Entry(word, str(mark.args[0].value), module, node.name, str(path), summary, _fields(node))
+                yield Entry(
+                    word, str(mark.args[0].value), module, node.name, str(path), summary, _fields(node, classes)
+                )
 
 
-def _fields(node: ast.ClassDef) -> dict[str, str]:
-    return {
-        item.target.id: ast.unparse(item.value) if item.value else "(required)"
-        for item in node.body
-        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
-    }
+def _fields(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> dict[str, str]:
+    """Options with their defaults, those that a class of the same file hands down included."""
+    found: dict[str, str] = {}
+    for base in node.bases:
+        if isinstance(base, ast.Name) and base.id in classes:
+            found |= _fields(classes[base.id], classes)
+    for item in node.body:
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+            if "ClassVar" not in ast.unparse(item.annotation):
+                found[item.target.id] = ast.unparse(item.value) if item.value else "(required)"
+    return found
 
 
 def _import(module: str) -> ModuleType:

@@ -46,6 +46,12 @@ def test_every_built_in_plugin_loads_under_the_name_it_is_listed_by() -> None:
             assert entry.summary, f"{kind} {name} has no docstring"
 
 
+def test_options_that_a_class_inherits_are_listed() -> None:
+    assert Registry().of("defense")["texthide-inter"].options["k"] == "4"
+    assert Registry().of("defense")["dp-ie-gaussian"].options["epsilon"] == "1.0"
+    assert "task" not in Registry().of("dataset")["cola"].options
+
+
 def test_listing_imports_no_plugin_no_numpy_and_no_torch() -> None:
     code = (
         "import sys; from bench.registry import Registry; r = Registry();"
