@@ -158,8 +158,9 @@ def _fields(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> dict[str, s
             found |= _fields(classes[base.id], classes)
     for item in node.body:
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
-            if "ClassVar" not in ast.unparse(item.annotation):
-                found[item.target.id] = ast.unparse(item.value) if item.value else "(required)"
+            found[item.target.id] = ast.unparse(item.value) if item.value else "(required)"
+            if "ClassVar" in ast.unparse(item.annotation):  # a constant of the class, not an option
+                del found[item.target.id]
     return found
 
 
