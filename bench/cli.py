@@ -34,8 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("bench: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # `bench list | head`
-        sys.stderr.close()
+    except BrokenPipeError:
+        if args.command != "list":
+            raise
+        sys.stderr.close()  # `bench list | head` has seen enough
         return 0
 
 
@@ -78,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     size.add_argument("--public", metavar="NAME", help="public corpus, where one is wanted (default: the data set's)")
     size.add_argument("--coverage", type=float, metavar="F", help="share of the private examples in that corpus")
     run.add_argument("--utility", action="store_true", help="also train on the releases: what the defense costs")
-    how = run.add_argument_group("how to run (changes no number)")
+    how = run.add_argument_group("how to run")
     how.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="records (default: results)")
     how.add_argument("--jobs", type=int, default=1, metavar="N", help="attacks at a time (default: 1)")
     how.add_argument("--timeout", type=float, default=3600, metavar="S", help="per attack (default: 3600)")

@@ -35,7 +35,8 @@ def fingerprint(modules: Iterable[str | Path]) -> str:
 
 def _start(module: str | Path) -> tuple[str, Path]:
     if isinstance(module, Path):
-        return module.stem, module
+        # Two files of one name are two plugins.
+        return f"{module.stem}@{hashlib.sha256(module.read_bytes()).hexdigest()[:8]}", module
     path = _locate(module, module)
     if path is None:
         raise ModuleNotFoundError(module)
@@ -55,7 +56,10 @@ def _locate(name: str, user: str) -> Path | None:
         return None
     if top != user.split(".")[0]:
         return None
-    spec = importlib.util.find_spec(name)
+    try:
+        spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError:  # `from pkg.helper import f`: the name may be a function, not a module
+        return None
     return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
 
 

@@ -17,8 +17,8 @@ from .table import METRICS, budget
 HEAD = """# Leaderboard
 
 Made by `bench leaderboard` from {count} records; every line of leaderboard.csv names its record. Values are means
-over seeds with a 95 % interval; in brackets the value that random guessing reaches. A defense is only as good as the
-best attack on it. Runs that failed are counted, not dropped.
+over the runs that came to an end, with a 95 % interval; in brackets the value that random guessing reaches. A defense
+is only as good as the best attack on it. Runs that failed are counted beside the others.
 """
 
 
@@ -26,9 +26,9 @@ def build(records: Sequence[Record]) -> dict[str, str]:
     """File name → content."""
     if not records:
         raise BenchError("no records to make tables from: run some cells first")
-    ordered = sorted(
-        records, key=lambda r: (*_place(r), r["defense"]["label"], r["attack"]["label"], r["seed"], r["id"])
-    )
+    # Of records of the same cell, made by different code, the newest supersedes the others.
+    newest = {(_group(r), r["seed"]): r for r in sorted(records, key=lambda r: r["cost"].get("ended", ""))}
+    ordered = sorted(newest.values(), key=lambda r: (_group(r), r["seed"]))
     return {"leaderboard.md": _markdown(ordered), "leaderboard.csv": _csv(ordered)}
 
 
@@ -44,6 +44,21 @@ def stale(folder: Path, tables: dict[str, str]) -> list[Path]:
     return [p for p, text in paths.items() if not p.is_file() or p.read_text(encoding="utf-8") != text]
 
 
+def _group(record: Record) -> tuple[str, ...]:
+    """What must agree for two records to be the same experiment with another seed."""
+    size, public = record["protocol"], record["public"]
+    protocol = f"{size['examples']} × {size['epochs']}"
+    if record["dataset"].get("candidates", record["dataset"]["size"]) < record["dataset"]["size"] * size["coverage"]:
+        protocol += f", {record['dataset']['candidates']} candidates"
+    if size["coverage"] < 1:
+        protocol += f", coverage {size['coverage']:g}"
+    if size["split"] != "train":
+        protocol += f", queries from {size['split']}"
+    if public:
+        protocol += f", public {public['name']}"
+    return (*_place(record), record["defense"]["label"], record["attack"]["label"], protocol)
+
+
 def _place(record: Record) -> tuple[str, str]:
     return record["dataset"]["label"], record["encoder"]["label"]
 
@@ -52,16 +67,10 @@ def _markdown(records: Sequence[Record]) -> str:
     parts = [HEAD.format(count=len(records))]
     by_place: dict[tuple[str, str], dict[tuple[str, ...], list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
-        size = record["protocol"]
-        key = (
-            record["defense"]["label"],
-            record["attack"]["label"],
-            f"{size['examples']} × {size['epochs']}",
-        )
-        by_place[_place(record)][key].append(record)
+        by_place[_place(record)][_group(record)[2:]].append(record)
     for (dataset, encoder), groups in by_place.items():
         columns = [m for m in METRICS if any(m in r["metrics"] for g in groups.values() for r in g)]
-        head = ["defense", "ε claimed → accounted", "attack", "sees", "examples × epochs", *columns, "runs"]
+        head = ["defense", "ε claimed → accounted", "attack", "sees", "protocol", *columns, "runs"]
         lines = [f"\n## {dataset}, {encoder}\n", _row(head), _row(["---"] * len(head))]
         for (defense, attack, size), group in groups.items():
             good = [r for r in group if r["status"] == "ok"]
@@ -93,7 +102,7 @@ def _cell(records: Sequence[Record], name: str) -> str:
 
 
 def pooled(metrics: Sequence[dict[str, Any]]) -> tuple[float, float, float, float | None]:
-    """Mean over seeds. Seeds draw their examples apart, so half-widths add as independent errors do."""
+    """Mean over seeds. Seeds draw their own examples, so half-widths add as independent errors do."""
     n = len(metrics)
     mean = sum(m["value"] for m in metrics) / n
     below = sum((m["value"] - m["low"]) ** 2 for m in metrics) ** 0.5 / n
@@ -116,6 +125,9 @@ def _csv(records: Sequence[Record]) -> str:
         "examples",
         "epochs",
         "candidates",
+        "coverage",
+        "split",
+        "public",
         "seed",
         "epsilon",
         "accounted_epsilon",
@@ -128,7 +140,8 @@ def _csv(records: Sequence[Record]) -> str:
             [
                 *(r["id"], r["status"], *_place(r), r["defense"]["label"], r["attack"]["label"]),
                 *(" ".join(r["attack"]["sees"]), r["protocol"]["examples"], r["protocol"]["epochs"]),
-                *(r["dataset"].get("candidates", ""), r["seed"]),
+                *(r["dataset"].get("candidates", ""), r["protocol"]["coverage"], r["protocol"]["split"]),
+                *((r["public"] or {}).get("name", ""), r["seed"]),
                 *(r.get("notes", {}).get(n, {}).get("epsilon", "") for n in ("nominal", "accounted")),
                 *(_blank(r["metrics"].get(m, {}).get(p)) for m in columns for p in parts),
                 *(r["cost"].get("attack_s", ""), r["cost"].get("peak_mib", ""), r["error"] or ""),

@@ -189,7 +189,9 @@ def suites() -> dict[str, str]:
 def _full(kind: str, spec: str) -> str:
     """An encoder may be given as a hub id or a folder, as it is."""
     bare = kind == "encoder" and not spec.startswith("hub:") and ("/" in spec or os.path.isdir(spec))
-    return f"hub:{spec}" if bare else spec
+    if not bare:
+        return spec
+    return f"hub:{os.path.abspath(spec)}" if os.path.isdir(spec) else f"hub:{spec}"
 
 
 def _choose(registry: Registry, kind: str, spec: str) -> Chosen:

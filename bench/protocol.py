@@ -42,8 +42,7 @@ class Protocol:
 
     def fitted(self, available: int) -> Protocol:
         """The published size where the data set allows it, else all of the data set."""
-        size = available if self.candidates is None else min(available, self.candidates)
-        return replace(self, examples=min(self.examples, size)) if self.examples > size else self
+        return replace(self, examples=min(self.examples, available))
 
     def as_dict(self) -> dict[str, int | float | str | None]:
         return asdict(self)

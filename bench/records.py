@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import code
+from .encoders import SentenceBert
 from .errors import BenchError
 from .files import write_text
 from .plan import Cell, Chosen, Trial
@@ -36,7 +37,8 @@ def describe(cell: Cell) -> Record:
         },
         "protocol": protocol.as_dict(),
     }
-    record = _identified(about, cell, (cell.attack,), ("bench.scene", "bench.score"))
+    about["sbert"] = SentenceBert().fingerprint
+    record = _identified(about, cell, (cell.attack,), ("bench.scene", "bench.score", "bench.view", "bench.child"))
     record["dataset"] |= {"examples": protocol.examples, "size": len(load(cell.dataset.plugin, "train")[0])}
     return record
 

@@ -16,7 +16,7 @@ from .errors import BenchError, UsageError
 from .plan import Cell
 from .progress import Progress
 from .records import Record
-from .seeds import entropy, generator
+from .seeds import for_attack, for_score
 from .types import Guess, Truth
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ def _finish(cell: Cell, about: Record, settings: Settings, progress: Progress, s
     """Run a cell and save its record, whatever became of it."""
     line = progress.start(cell.title)
     record, items = execute(cell, about, settings, line.stage)
+    record["cost"]["ended"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     if stop is not None and stop.is_set():
         raise KeyboardInterrupt  # the attack was ended by us: that is no result
     if items is not None and settings.details:
@@ -173,15 +174,14 @@ def _attack(cell: Cell, setting: scene.Scene, settings: Settings, stage: Any) ->
             defense=cell.defense.reference(),
             encoder=cell.encoder.reference(),
         )
-        # The attack's own randomness never depends on the key's.
-        rng = entropy(cell.seed, "attack", attack.name, attack.options)
+        rng = for_attack(cell.seed, attack.name, attack.options)
         return wall.run(folder, attack.reference(), rng, limits=settings.limits, oracle=setting.oracle, stage=stage)
 
 
 def _score(cell: Cell, guess: Guess, truth: Truth, device: str) -> Scores:
     from .score import score  # scikit-learn: a second that runs from stored records need not spend
 
-    rng = generator(cell.seed, "score", cell.dataset.name)
+    rng = for_score(cell.seed, cell.dataset.name)
     return score(
         guess,
         truth,
@@ -204,12 +204,12 @@ def _with_utility(cell: Cell, record: Record, settings: Settings, progress: Prog
     """The record with what its defense costs, measured once for all attacks on it."""
     from . import costs, utility
 
-    if record["utility"] is not None:
-        return record
     try:
         found = costs.of(cell, utility.Training(), settings.out, settings.device, progress)
     except BenchError as error:
         progress.note(f"{cell.title}: no utility: {error}")
+        return record
+    if record["utility"] is not None and record["utility"]["id"] == found["id"]:
         return record
     return records.save(settings.out, {**record, "utility": {"metrics": found["metrics"], "id": found["id"]}})
 

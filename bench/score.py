@@ -12,12 +12,14 @@ from scipy.optimize import linear_sum_assignment
 from .intervals import mean_interval
 from .search import nearest, unit
 from .similarity import NAMES, Similarity
-from .types import Guess, Ints, Key, Truth
+from .types import Floats, Guess, Ints, Key, Truth
 
 # Corpus sentences and examples that stand for all others when the random level of the text metrics is measured.
 SAMPLE = 1000
 # Random guessers simulated for the metrics that count rare hits.
 GUESSERS = 200
+# Blind attackers simulated for guesses of vectors, each of which needs a matching.
+BLIND = 10
 NOTHING = -1
 
 Values = npt.NDArray[np.float64]
@@ -68,27 +70,45 @@ def _score_vectors(
 ) -> Scores:
     """Each example is held against the one reconstruction that a one-to-one matching gives it, if there is one."""
     vectors = np.asarray(guess.vectors, dtype=np.float32)
+    values, first = _matched(vectors, truth, similarity, named)
+    metrics = {name: _interval(value, np.arange(len(value)), rng) for name, value in values.items()}
+    # The matching uses the key, so a blind attacker profits from it too: he names as many corpus vectors at random.
+    rows, count = len(truth.corpus.vectors), len(vectors)
+    blind: dict[str, list[float]] = {name: [] for name in values}
+    for _ in range(BLIND):
+        drawn = chance.choice(rows, count, replace=count > rows)
+        for name, value in _matched(truth.corpus.vectors[drawn], truth, similarity, named)[0].items():
+            blind[name].append(float(value.mean()))
+    for name, means in blind.items():
+        metrics[name] |= {"random": float(np.mean(means)), "random_low": min(means), "random_high": max(means)}
+    n = len(truth.vectors)
+    answer = ["" if row == NOTHING else truth.corpus.texts[row] for row in first]
+    items = _item_table(truth, np.arange(n), answer, {name: value[:n] for name, value in values.items()})
+    return Scores(_ordered(metrics), items, {"reconstructed": count})
+
+
+def _matched(vectors: Floats, truth: Truth, similarity: Similarity, named: bool) -> tuple[dict[str, Values], Ints]:
+    """Values per example, and per reconstruction beyond their number: those count as wrong, or guessing the whole
+    corpus would find everything."""
     cosine = unit(truth.vectors) @ unit(vectors).T
     example, match = linear_sum_assignment(-cosine)
     n = len(truth.vectors)
-    every = np.arange(n)
     cos, error = np.zeros(n), np.ones(n)
     cos[example] = cosine[example, match]
     gap = np.linalg.norm(truth.vectors[example] - vectors[match], axis=1)
     error[example] = gap / np.maximum(np.linalg.norm(truth.vectors[example], axis=1), 1e-12)
-    values: dict[str, Values] = {"cosine": cos, "error": error}
+    values: dict[str, Values] = {"cosine": cos}
     first = np.full(n, NOTHING)
     if named:
         first[example] = nearest(vectors[match], truth.corpus.vectors)[:, 0]
         private, corpus = truth.text_numbers()
-        values |= _texts(truth, similarity, every, first, None)
+        values |= _texts(truth, similarity, np.arange(n), first, None)
         values["identity"] = ((first != NOTHING) & (corpus[first] == private)).astype(np.float64)
         values["success"] = values["identity"]
-    metrics = {name: _interval(value, every, rng) for name, value in values.items()}
-    if named:
-        _add_random(metrics, truth, similarity, every, chance)
-    answer = ["" if row == NOTHING else truth.corpus.texts[row] for row in first]
-    return Scores(_ordered(metrics), _item_table(truth, every, answer, values), {"matched": len(example)})
+    surplus = max(0, len(vectors) - n)
+    values = {name: np.concatenate([value, np.zeros(surplus)]) for name, value in values.items()}
+    values["error"] = np.concatenate([error, np.ones(surplus)])
+    return values, first
 
 
 def _answers(guess: Guess, truth: Truth) -> tuple[Ints, Ints]:
@@ -170,11 +190,9 @@ def _add_random(
     for _ in range(GUESSERS):
         answers = corpus[rng.integers(0, rows, (n, k))]
         hits["identity"].append(float((answers[:, 0] == private[owner]).mean()))
-        if "recall" in metrics:
-            hits["recall"].append(float(np.nanmean(_recall(answers, private, None, truth.key))))
-            hits["success"].append(float(_recovered(answers[:, 0], private, truth.key).mean()))
-        else:
-            hits["success"].append(hits["identity"][-1])
+        recall = _recall(answers, private, corpus, truth.key)
+        hits["recall"].append(float(recall[~np.isnan(recall)].mean()) if not np.isnan(recall).all() else 0.0)
+        hits["success"].append(float(_recovered(answers[:, 0], private, truth.key).mean()))
     for name, values in hits.items():
         if values:
             low, high = np.quantile(values, [0.025, 0.975])

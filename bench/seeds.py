@@ -18,5 +18,14 @@ def entropy(seed: int, *words: Any) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
 
 
+def for_attack(seed: int, name: str, options: dict[str, Any]) -> int:
+    """The attack's own randomness, which never depends on the key's."""
+    return entropy(seed, "attack", name, options)
+
+
+def for_score(seed: int, dataset: str) -> np.random.Generator:
+    return generator(seed, "score", dataset)
+
+
 def generator(seed: int, *words: Any) -> np.random.Generator:
     return np.random.default_rng(entropy(seed, *words))

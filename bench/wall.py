@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 
 from . import channel
-from .errors import BenchError
 from .types import Floats, Guess
 
 HOME = Path(__file__).resolve().parent.parent
 PREFIX = "hideseek-view-"
+FOLDERS = ("BENCH_DATA_DIR", "BENCH_MODELS_DIR", "BENCH_CACHE_DIR")
 # Processes of attacks that are running, so that an interrupted run can end them from another thread.
 _running: set[int] = set()
 
@@ -143,7 +143,12 @@ def _listen(
         if kind == "stage":
             stage(str(facts.get("text", "")))
         elif kind == "oracle":
-            _answer(sock, oracle, arrays)
+            try:
+                _answer(sock, oracle, arrays)
+            except TimeoutError:
+                return late
+            except ConnectionError:  # the attack died while it waited
+                return "gone", None, None, ()
         elif kind == "error":
             return "failed", None, str(facts.get("reason", "it failed without a word")), ()
         elif kind == "guess":
@@ -158,9 +163,11 @@ def _listen(
 
 def _answer(sock: socket.socket, oracle: Callable[[Floats], Floats], arrays: dict[str, Any]) -> None:
     try:
-        channel.send(sock, "answer", encodings=np.asarray(oracle(arrays["vectors"]), dtype=np.float32))
-    except (BenchError, KeyError, ValueError) as error:
-        channel.send(sock, "refusal", {"reason": str(error)})
+        encodings = np.asarray(oracle(arrays["vectors"]), dtype=np.float32)
+    except Exception as error:  # whatever the defense makes of the attack's question is the attack's to hear
+        channel.send(sock, "refusal", {"reason": f"the oracle could not answer: {error}"})
+    else:
+        channel.send(sock, "answer", encodings=encodings)
 
 
 def check(guess: Guess, items: int, rows: int, dim: int) -> str | None:
@@ -193,6 +200,8 @@ def check(guess: Guess, items: int, rows: int, dim: int) -> str | None:
 
 def _environment(limits: Limits) -> dict[str, str]:
     env = dict(os.environ)
+    # The attack works in a folder of its own, where relative paths would point nowhere.
+    env |= {name: os.path.abspath(env[name]) for name in FOLDERS if env.get(name)}
     if limits.threads:
         env |= {name: str(limits.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
     return env

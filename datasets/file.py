@@ -16,6 +16,8 @@ PAIRED = ("text2", "sentence2", "question2", "hypothesis")
 LABEL = ("label", "labels", "target", "score")
 # More different values than this in a numeric label column: a score, not a class.
 MOST_CLASSES = 20
+# "None" and "NA" are words like others; only an empty field is missing.
+READING: dict[str, Any] = {"encoding": "utf-8-sig", "keep_default_na": False, "na_values": [""]}
 
 
 @dataset("file", metrics=("accuracy", "pearson"))
@@ -75,9 +77,9 @@ def _read(path: Path) -> Any:
         raise DataError(f"{path} is empty")
     try:
         if path.suffix == ".tsv":
-            return pd.read_csv(path, sep="\t", quoting=3, encoding="utf-8-sig")
+            return pd.read_csv(path, sep="\t", quoting=3, **READING)
         if path.suffix == ".csv":
-            return pd.read_csv(path, encoding="utf-8-sig")
+            return pd.read_csv(path, **READING)
         if path.suffix in {".jsonl", ".ndjson"}:
             return pd.read_json(path, lines=True, encoding="utf-8-sig")
         if path.suffix == ".parquet":

@@ -32,7 +32,7 @@ def test_tables_show_every_cell_and_count_the_failed(bench: Run, results: Path, 
     assert "corpus, encodings" in line
     assert "| 2 |" in line
     assert "| 1.000 [0.9" in line
-    assert "| none |  | raises | corpus, encodings | 40 × 1 |" in text
+    assert "| none |  | raises | corpus, encodings | 40 × 1, 120 candidates |" in text
     assert "2, 2 failed" in text
     assert "the dog ate it" in text
     rows = list(csv.DictReader((tmp_path / "home" / "board" / "leaderboard.csv").open()))
@@ -63,6 +63,17 @@ def test_no_records_is_explained(bench: Run, tmp_path: Path) -> None:
     assert "nowhere: no such folder; run some cells first" in done.stderr
     with pytest.raises(BenchError, match="no records"):
         leaderboard.build([])
+
+
+def test_other_protocols_are_other_rows_and_newer_records_supersede(results: Path) -> None:
+    first = json.loads(next(results.glob("*none.rss.s0*.json")).read_text())
+    half = {**first, "id": "b", "protocol": {**first["protocol"], "coverage": 0.5}}
+    newer = {**first, "id": "c", "cost": {**first["cost"], "ended": "9999"}}
+    table = leaderboard.build([newer, half, first])
+    rows = [row for row in table["leaderboard.md"].splitlines() if row.startswith("| none |")]
+    assert len(rows) == 2
+    assert sum("coverage 0.5" in row for row in rows) == 1
+    assert {row["id"] for row in csv.DictReader(table["leaderboard.csv"].splitlines())} == {"b", "c"}
 
 
 def test_seeds_are_pooled_as_independent_draws() -> None:

@@ -114,6 +114,15 @@ def test_vectors_are_matched_one_to_one() -> None:
     assert both["success"] == 0.25  # one reconstruction cannot stand for four examples
 
 
+def test_naming_the_whole_corpus_is_not_finding_everything() -> None:
+    world = truth([[0, 1], [1, 0], [2, 3], [3, 2]])
+    scores = score(
+        Guess(vectors=world.corpus.vectors), world, Similarity(world.corpus.texts, embed), np.random.default_rng(0)
+    )
+    assert scores.metrics["success"]["value"] == pytest.approx(4 / 6)
+    assert scores.metrics["success"]["random"] == pytest.approx(4 / 6)  # and a blind attacker does as well
+
+
 def test_without_a_corpus_only_vectors_are_compared() -> None:
     world = truth([[0, 1], [1, 0], [2, 3], [3, 2]])
     assert values(Guess(vectors=world.vectors), world, named=False) == {"cosine": 1, "error": 0}
@@ -125,6 +134,14 @@ def test_free_text_may_lie_outside_the_corpus() -> None:
     assert found["success"] == 0.5
     assert found["jaccard"] == pytest.approx((1 + 0.5 + 0 + 1) / 4)
     assert found["label"] == 0.5
+
+
+def test_the_random_recall_is_over_what_the_corpus_covers_too() -> None:
+    world = truth([[0], [1], [2], [3]] * 25, drop=(1, 2, 3))
+    guess = Guess(ranking=np.zeros((100, 1), dtype=int))
+    metrics = score(guess, world, Similarity(world.corpus.texts, embed), np.random.default_rng(0)).metrics
+    assert metrics["recall"]["value"] == 1
+    assert metrics["recall"]["random"] == pytest.approx(2 / 3, abs=0.1)  # two of the three sentences left are the one
 
 
 def test_random_levels_are_what_random_guessing_gives() -> None:

@@ -28,6 +28,7 @@ REASONS = {
     "garbage": "sent garbage",
     "pickles": "failed",
     "crashes": "ended by SIGABRT",
+    "dies-asking": "ended by SIGABRT",
     "nan-vectors": "NaN",
 }
 

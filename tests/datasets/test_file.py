@@ -41,6 +41,11 @@ def test_every_format_gives_the_same_examples(tmp_path: Path, suffix: str) -> No
     assert found.labels.tolist() == [0, 1, 1]
 
 
+def test_none_and_na_are_words_like_others(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\nNone,NA\nnull,n/a\n")
+    assert load(f"file:{tmp_path / 'a.csv'}").texts == ["None", "null"]
+
+
 def test_usual_column_names_need_not_be_said_and_scores_are_a_regression(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     rows = [{"sentence1": f"a {i}", "sentence2": "b\tb", "score": i / 2} for i in range(3)]

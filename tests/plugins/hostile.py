@@ -160,3 +160,16 @@ class Confident:
 
     def run(self, view, rng):
         return Guess(vectors=np.array(view.encodings))
+
+
+@attack("dies-asking", sees={"encodings", "corpus", "oracle"})
+@dataclass(frozen=True)
+class DiesAsking:
+    """Is gone before the oracle has answered."""
+
+    def run(self, view, rng):
+        import threading
+
+        threading.Thread(target=lambda: (time.sleep(0.05), os.abort())).start()
+        while True:
+            view.oracle(np.repeat(np.asarray(view.corpus.vectors), 200, axis=0))
