@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -86,20 +86,22 @@ def _run_all(todo: list[tuple[Cell, Record]], settings: Settings, progress: Prog
         return
     stop = threading.Event()
     pool = ThreadPoolExecutor(settings.jobs)
+    # Attacks run in processes of their own, so threads are enough to look after several at once.
+    futures: list[Future[Record]] = [pool.submit(_finish, c, a, settings, progress, stop) for c, a in todo]
     try:
-        # Attacks run in processes of their own, so threads are enough to look after several at once.
-        waiting: set[Future[Record]] = {pool.submit(_finish, c, a, settings, progress, stop) for c, a in todo}
-        while waiting:
-            ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in ready:
-                record = future.result()
-                done[record["id"]] = record
+        wait(futures, return_when=FIRST_EXCEPTION)
     except BaseException:
         stop.set()
         wall.end_all()
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+        # Only now: a cell may have been saved in the very moment of an interruption.
+        for future in futures:
+            if not future.cancelled() and future.exception() is None:
+                done[future.result()["id"]] = future.result()
+    for future in futures:
+        future.result()  # an error that is not a cell's own, such as a full disk
 
 
 def _finish(cell: Cell, about: Record, settings: Settings, progress: Progress, stop: threading.Event | None) -> Record:
