@@ -47,7 +47,9 @@ def main() -> None:
         channel.send(sock, "error", {"reason": _reason(error, task)})
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # threads that the attack left behind must not keep the cell waiting
+    # The parent notes what was used and ends this process with all it left behind; should it be gone, so are we.
+    sock.recv(1)
+    os._exit(0)
 
 
 def _die_with_parent() -> None:

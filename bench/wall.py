@@ -98,14 +98,14 @@ def run(
         try:
             status, guess, reason, used = _listen(ours, start + limits.timeout_s, limits, oracle, stage)
         finally:
+            peak = _peak_mib(process.pid)
             # The whole session: an attack must not leave processes behind that outlive its cell.
             _kill(process.pid)
             _running.discard(process.pid)
-            _, code, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(code)
+            process.wait()
     if status == "gone":
         status, reason = "failed", _why_gone(process.returncode, folder)
-    return Outcome(status, guess, reason, time.monotonic() - start, usage.ru_maxrss / 1024, used)
+    return Outcome(status, guess, reason, time.monotonic() - start, peak, used)
 
 
 def end_all() -> None:
@@ -205,6 +205,18 @@ def _environment(limits: Limits) -> dict[str, str]:
     if limits.threads:
         env |= {name: str(limits.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
     return env
+
+
+def _peak_mib(pid: int) -> float:
+    """The most memory the process has held; 0 where that cannot be known, or the process is gone.
+
+    Not wait4's ru_maxrss: that starts from the memory of the parent, from which the process was forked.
+    """
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    return 0.0
 
 
 def _why_gone(code: int, folder: Path) -> str:

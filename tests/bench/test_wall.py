@@ -100,6 +100,23 @@ def test_a_process_left_behind_is_ended_with_its_cell(bench: Run, tmp_path: Path
     assert not marker.exists()
 
 
+def test_the_peak_is_the_attacks_own_and_not_the_parents(tmp_path: Path) -> None:
+    import numpy as np
+
+    from bench import Corpus, Release, view, wall
+    from bench.registry import Registry
+
+    ballast = np.ones(1 << 27)  # 1 GiB in the parent
+    vectors = np.eye(40, dtype=np.float32)
+    view.write(tmp_path, {"encodings", "corpus"}, Release(vectors, vectors), corpus=Corpus([""] * 40, vectors))
+    entry = Registry().get("attack", "rss")
+    task = {"kind": "attack", "name": "rss", "module": entry.module, "cls": entry.cls, "options": {"top": 1}}
+    outcome = wall.run(tmp_path, task, 0, limits=wall.Limits(), oracle=lambda v: v, stage=lambda t: None)
+    assert outcome.status == "ok", outcome.reason
+    assert 10 < outcome.peak_mib < 500
+    assert ballast[0] == 1
+
+
 def test_no_view_is_left_behind(all_at_once: dict[str, Any]) -> None:
     import tempfile
 
