@@ -45,7 +45,7 @@ def learn(view: View, count: int, rng: np.random.Generator) -> Scheme:
     rows = rng.permutation(len(vectors))[: min(max(count, FEWEST), MOST)]
     try:
         _, key = view.defense.release(vectors[rows], np.zeros((len(rows), 1), np.float32), rng)
-    except (BenchError, NotImplementedError):
+    except BenchError:
         # Such as a corpus with fewer sentences than a mix holds: fall back on what the options say.
         masked = options.get("m", 0) != 0
         return Scheme(int(k), masked, 0, 1.6 / (k + 1) if k else 0.4, 0.0, clip, norm, False)
