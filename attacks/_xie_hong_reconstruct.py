@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csc_matrix, csr_matrix
 
+from bench.search import unit
 from bench.types import Floats, Ints
 
 from ._xie_hong_demask import Reference, Votes
@@ -251,7 +252,7 @@ def respawn(problem: Problem, fit: Fit, skip: int = 0) -> int:
     share = fit.weights.sum(axis=0) / max(float(fit.weights.sum()) / r, 1e-12)
     deviation = np.sqrt(problem.reference.var)
     shape = np.abs(fit.vectors) if problem.masked else fit.vectors
-    shape = _unit((shape - shape.mean(axis=0)) / deviation)
+    shape = unit((shape - shape.mean(axis=0)) / deviation)
     alike = np.triu(shape @ shape.T, 1)
     moved: set[int] = set()
     kept: set[int] = set()
@@ -272,7 +273,7 @@ def respawn(problem: Problem, fit: Fit, skip: int = 0) -> int:
             continue
         size = (left**2).sum(axis=1)
         places = np.argsort(-size * crowded, kind="stable")[:300]
-        towards = _unit(left[places])
+        towards = unit(left[places])
         # What others share of its direction, times its own length: not an outlier, and as pure as can be.
         common = ((np.maximum(left @ towards.T, 0) ** 2).sum(axis=0) - size[places]) * size[places]
         pick = int(np.argsort(-common, kind="stable")[min(skip, len(places) - 1)])
@@ -298,8 +299,3 @@ def _split(problem: Problem, fit: Fit, model: Floats, crowded: int, spare: int, 
         fit.vectors[vector] = np.copysign(np.abs(seen), model[row]) if problem.masked else seen
     fit.weights[:, crowded] /= 2
     fit.weights[:, spare] = fit.weights[:, crowded]
-
-
-def _unit(rows: Floats) -> Floats:
-    unit: Floats = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return unit

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from bench.search import unit
 from bench.types import Floats, Ints
 
 # Scores made at a time: with 32 hidden units a block of 64 × 512 pairs is 4 MiB, which stays in the cache.
@@ -31,11 +32,6 @@ def features(values: Floats, masked: bool) -> Floats:
     return out
 
 
-def _unit(feats: Floats) -> Floats:
-    unit: Floats = feats / np.maximum(np.linalg.norm(feats, axis=1, keepdims=True), 1e-12)
-    return unit
-
-
 class Similarity(Protocol):
     """Scores for any two sets of encodings, from parts computed once for each encoding."""
 
@@ -46,7 +42,7 @@ class Similarity(Protocol):
 
 class Cosine:
     def __init__(self, feats: Floats):
-        self._unit = _unit(feats)
+        self._unit = unit(feats)
 
     def __len__(self) -> int:
         return len(self._unit)
@@ -83,7 +79,7 @@ class Network:
         import torch
 
         p = self.parameters
-        x = torch.as_tensor(_unit(feats) * np.float32(feats.shape[1] ** 0.5))
+        x = torch.as_tensor(unit(feats) * np.float32(feats.shape[1] ** 0.5))
         return x @ p["shared"], x @ p["hidden"] + p["bias"] / 2, x @ p["own"] + p["offset"] / 2
 
     def pairs(self, a: tuple[Any, Any, Any], b: tuple[Any, Any, Any]) -> Any:
