@@ -42,7 +42,7 @@ def receive(sock: socket.socket, limit: int = LIMIT) -> tuple[str, dict[str, Any
         header = json.loads(bytes(_exactly(sock, length)).decode())
         kind, facts, shapes = str(header["kind"]), dict(header["facts"]), dict(header["arrays"])
         plan = {str(n): (np.dtype(_known(d)), tuple(int(x) for x in shape)) for n, (d, shape) in shapes.items()}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadMessage(f"not a message: {error}") from error
     sizes = {name: dtype.itemsize * math.prod(shape) for name, (dtype, shape) in plan.items()}
     if any(x < 0 for _, shape in plan.values() for x in shape) or sum(sizes.values()) > limit:

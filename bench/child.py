@@ -23,28 +23,34 @@ from typing import Any
 
 import numpy as np
 
-from bench import channel, options
+from bench import ROOT, audit, channel, options
 from bench.registry import Entry
+from bench.sandbox import CODE, SCRATCH_BYTES, SYSTEM, VIEW
 from bench.types import Floats, Guess
 from bench.view import View
+
+# What a sealed attack may look at without a word in its record: the system, its view, the code of this project.
+READABLE = (*SYSTEM, str(VIEW), "/sys", "/proc", "/etc", *(str(ROOT / name) for name in CODE))
+PROCESSES = 1024
 
 
 def main() -> None:
     folder, fd = Path(sys.argv[1]), int(sys.argv[2])
-    _die_with_parent()
     task: dict[str, Any] = json.loads((folder / "task.json").read_text(encoding="utf-8"))
-    if task["memory_mib"]:
-        limit = int(task["memory_mib"]) << 20
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    _die_with_parent(task["sealed"])
+    _limit(task)
     sock = socket.socket(fileno=fd)
-    os.chdir(folder)
+    os.chdir(task["scratch"])
+    # After this the attack's own code is loaded for the first time.
+    tried = audit.watch((*READABLE, *_plugin_files(task)), (task["scratch"], "/dev")) if task["sealed"] else {}
     try:
         guess, used = _run(folder, task, sock)
-        channel.send(sock, "guess", {"used": sorted(used), **_facts(guess)}, **_arrays(guess))
+        channel.send(sock, "guess", {"used": sorted(used), "attempts": tried, **_facts(guess)}, **_arrays(guess))
     except MemoryError:
-        channel.send(sock, "error", {"reason": f"it needed more than its memory limit of {task['memory_mib']} MiB"})
+        reason = f"it needed more than its memory limit of {task['memory_mib']} MiB"
+        channel.send(sock, "error", {"reason": reason, "attempts": tried})
     except BaseException as error:
-        channel.send(sock, "error", {"reason": _reason(error, task)})
+        channel.send(sock, "error", {"reason": _reason(error, task), "attempts": tried})
     sys.stdout.flush()
     sys.stderr.flush()
     # The parent notes what was used and ends this process with all it left behind; should it be gone, so are we.
@@ -52,13 +58,31 @@ def main() -> None:
     os._exit(0)
 
 
-def _die_with_parent() -> None:
+def _plugin_files(task: dict[str, Any]) -> list[str]:
+    """Python looks for a compiled copy beside a file that it loads."""
+    return [place for path in task["readable"] for place in (path, str(Path(path).parent / "__pycache__"))]
+
+
+def _limit(task: dict[str, Any]) -> None:
+    limits = {resource.RLIMIT_DATA: int(task["memory_mib"]) << 20}
+    if task["sealed"]:
+        limits |= {
+            resource.RLIMIT_CORE: 0,
+            resource.RLIMIT_FSIZE: SCRATCH_BYTES,  # also of the log, which lies on the parent's disk
+            resource.RLIMIT_NPROC: PROCESSES,
+        }
+    for what, limit in limits.items():
+        if limit or what == resource.RLIMIT_CORE:
+            resource.setrlimit(what, (limit, limit))
+
+
+def _die_with_parent(sealed: bool) -> None:
     """A killed run must not leave attacks behind that go on computing for nobody."""
     if sys.platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
-        if os.getppid() == 1:
+        if os.getppid() == 1 and not sealed:  # in the sandbox, process 1 is the sandbox's own
             os._exit(1)
 
 

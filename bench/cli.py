@@ -7,10 +7,14 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import __version__
 from .errors import BenchError, UsageError
+
+if TYPE_CHECKING:
+    from .registry import Registry
+    from .runner import Settings
 
 LISTS = ("attacks", "defenses", "datasets", "encoders", "suites")
 
@@ -87,6 +91,8 @@ def _parser() -> argparse.ArgumentParser:
     how.add_argument("--memory", type=int, default=8192, metavar="MIB", help="per attack (default: 8192; 0: no limit)")
     how.add_argument("--device", default="auto", metavar="DEV", help="auto, cpu or cuda (default: auto)")
     how.add_argument("--force", action="store_true", help="run again what is on record")
+    how.add_argument("--sealed", action="store_true", help="for attacks you do not trust: sandbox, and a secret salt")
+    how.add_argument("--replay", type=Path, metavar="RECORD", help="repeat a record's run and compare, bit for bit")
     how.add_argument("--details", action="store_true", help="keep every query and answer (parquet beside the record)")
     how.add_argument("--json", action="store_true", help="print the records as JSON, and nothing else")
     _plugin_option(run)
@@ -168,29 +174,26 @@ def _run(args: argparse.Namespace) -> int:
     registry = Registry(tuple(args.plugin))
     axes = {axis: getattr(args, axis) for axis in plan.AXES}
     sizes = {size: getattr(args, size) for size in plan.SIZES}
+    given = [name for name, value in {**axes, **sizes}.items() if value is not None]
+    if args.replay:
+        if given or args.suite or args.sealed:
+            raise UsageError("--replay takes everything from its record: leave out the rest")
+        return _replay(args, registry)
+    if args.sealed:
+        from .sandbox import require
+
+        require()
     if args.suite:
-        given = [name for name, value in {**axes, **sizes}.items() if value is not None]
         if given:
             raise UsageError(f"--suite names its own cells: leave out --{given[0]}, or the suite")
-        cells = plan.from_suite(registry, args.suite)
+        cells = plan.from_suite(registry, args.suite, sealed=args.sealed)
     else:
-        cells = plan.cells(registry, axes, sizes)
+        cells = plan.cells(registry, axes, sizes, sealed=args.sealed)
 
     from . import runner
-    from .device import resolve
     from .progress import Progress
-    from .wall import Limits
 
-    threads = None if args.jobs == 1 else max(1, (_cores() or 1) // args.jobs)
-    settings = runner.Settings(
-        out=args.out,
-        device=resolve(args.device),
-        limits=Limits(args.timeout, args.memory, threads),
-        jobs=args.jobs,
-        force=args.force,
-        details=args.details,
-        utility=args.utility,
-    )
+    settings = _settings(args)
     errors: list[BenchError] = []
     interrupted = False
     with Progress() as progress:
@@ -208,6 +211,41 @@ def _run(args: argparse.Namespace) -> int:
     if errors and not records:
         return errors[0].exit_code
     return 0 if not errors and all(record["status"] == "ok" for record in records) else 1
+
+
+def _settings(args: argparse.Namespace) -> Settings:
+    from .device import resolve
+    from .runner import Settings
+    from .wall import Limits
+
+    threads = None if args.jobs == 1 else max(1, (_cores() or 1) // args.jobs)
+    return Settings(
+        out=args.out,
+        device=resolve(args.device),
+        limits=Limits(args.timeout, args.memory, threads),
+        jobs=args.jobs,
+        force=args.force,
+        details=args.details,
+        utility=args.utility,
+    )
+
+
+def _replay(args: argparse.Namespace, registry: Registry) -> int:
+    from . import replay
+    from .progress import Progress
+
+    cell, old = replay.cell_of(registry, args.replay)
+    if cell.sealed:
+        from .sandbox import require
+
+        require()
+    with Progress() as progress:
+        new, differences = replay.run(cell, old, _settings(args), progress)
+    _print([new], args.json)
+    for text in differences:
+        print(f"bench: {text}", file=sys.stderr)
+    print(f"bench: {old['id']}: {'other numbers' if differences else 'the same numbers'}", file=sys.stderr)
+    return 1 if differences else 0
 
 
 def _utility(args: argparse.Namespace) -> int:

@@ -58,18 +58,19 @@ class Transformer:
     @property
     def fingerprint(self) -> str:
         """Changes when weights, tokenizer, pooling or length change."""
-        text = f"{models.fingerprint(self._folder)}|{self.pooling}|{self.max_length}"
+        text = f"{models.fingerprint(self.folder)}|{self.pooling}|{self.max_length}"
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def dim(self) -> int:
         import json
 
-        size: int = json.loads((self._folder / "config.json").read_text(encoding="utf-8"))["hidden_size"]
+        size: int = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))["hidden_size"]
         return size
 
     @cached_property
-    def _folder(self) -> Path:
+    def folder(self) -> Path:
+        """Where the weights are."""
         return models.find(self.model)
 
     @cached_property
@@ -79,8 +80,8 @@ class Transformer:
 
         logging.set_verbosity_error()
         logging.disable_progress_bar()
-        network = AutoModel.from_pretrained(self._folder, local_files_only=True)
-        return network.eval(), AutoTokenizer.from_pretrained(self._folder, local_files_only=True)
+        network = AutoModel.from_pretrained(self.folder, local_files_only=True)
+        return network.eval(), AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
 
 
 @encoder("hub")
@@ -142,17 +143,20 @@ class SentenceBert:
 
     @property
     def fingerprint(self) -> str:
-        return f"sbert-{models.fingerprint(self._folder)}"
+        return f"sbert-{models.fingerprint(self.folder)}"
 
     @cached_property
-    def _folder(self) -> Path:
+    def folder(self) -> Path:
+        """Where the weights are."""
         return models.find(self.model)
 
     @cached_property
     def _loaded(self) -> Any:
         from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
 
-        return SentenceTransformer(str(self._folder), local_files_only=True).eval()
+        logging.disable_progress_bar()  # it would write across our own
+        return SentenceTransformer(str(self.folder), local_files_only=True).eval()
 
 
 def cached(encoder: Any, texts: Sequence[str], *, device: str = "cpu", progress: Progress | None = None) -> Floats:

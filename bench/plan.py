@@ -89,13 +89,17 @@ class Cell(Trial):
     protocol: Protocol
     fixed_size: bool = False
     """the user asked for this number of examples, so it is not to be trimmed to the data"""
+    sealed: bool = False
+    """the attack is not trusted: it runs in a sandbox, on a key drawn with a salt that nobody knows"""
 
     @property
     def title(self) -> str:
         return f"{self.dataset.label} {self.encoder.name} {self.defense.label} × {self.attack.label} seed {self.seed}"
 
 
-def cells(registry: Registry, axes: Mapping[str, Sequence[Any] | None], sizes: Mapping[str, Any]) -> list[Cell]:
+def cells(
+    registry: Registry, axes: Mapping[str, Sequence[Any] | None], sizes: Mapping[str, Any], *, sealed: bool = False
+) -> list[Cell]:
     """The product of the axes, in the order in which neighbours share most work."""
     chosen = _chosen(registry, axes, ("dataset", "encoder", "defense", "attack"))
     given = {name: value for name, value in sizes.items() if value is not None}
@@ -106,7 +110,7 @@ def cells(registry: Registry, axes: Mapping[str, Sequence[Any] | None], sizes: M
     ):
         protocol = dataclasses.replace(attack.info.protocol, **given)
         public = _public(registry, dataset, defense, attack, lent)
-        found.append(Cell(dataset, encoder, defense, seed, public, attack, protocol, "examples" in given))
+        found.append(Cell(dataset, encoder, defense, seed, public, attack, protocol, "examples" in given, sealed))
     return found
 
 
@@ -138,12 +142,12 @@ def _seeds(axes: Mapping[str, Sequence[Any] | None]) -> list[int]:
     return [int(seed) for seed in axes.get("seed") or DEFAULTS["seed"]]
 
 
-def from_suite(registry: Registry, name: str) -> list[Cell]:
+def from_suite(registry: Registry, name: str, *, sealed: bool = False) -> list[Cell]:
     """Cells of a TOML file: top-level axes and sizes are defaults for every [[cells]] table."""
     found: list[Cell] = []
     for table in _tables(name, {*AXES, *SIZES}):
         axes = {key: _listed(table[key]) for key in AXES if key in table}
-        found += cells(registry, axes, {key: table.get(key) for key in SIZES})
+        found += cells(registry, axes, {key: table.get(key) for key in SIZES}, sealed=sealed)
     return found
 
 

@@ -58,7 +58,9 @@ class Progress:
 
     def stage(self, line: Line, text: str) -> None:
         if self._live:
-            self._live.update(line.task, stage=text)
+            from rich.markup import escape
+
+            self._live.update(line.task, stage=escape(text))
         elif time.monotonic() - line.spoke >= QUIET_S:
             line.spoke = time.monotonic()
             self.note(f"{line.title}: {text}")

@@ -38,6 +38,8 @@ def describe(cell: Cell) -> Record:
         "protocol": protocol.as_dict(),
     }
     about["sbert"] = SentenceBert().fingerprint
+    if cell.sealed:  # another draw of the key, so another record
+        about["sealed"] = True
     record = _identified(about, cell, (cell.attack,), ("bench.scene", "bench.score", "bench.view", "bench.child"))
     record["dataset"] |= {"examples": protocol.examples, "size": len(load(cell.dataset.plugin, "train")[0])}
     return record

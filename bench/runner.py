@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import records, scene, view, wall
+from . import records, sandbox, scene, view, wall
 from .errors import BenchError, UsageError
 from .plan import Cell
 from .progress import Progress
@@ -115,11 +116,16 @@ def _finish(cell: Cell, about: Record, settings: Settings, progress: Progress, s
         _save_details(settings.out, record, items)
     record = records.save(settings.out, record)
     line.done(record)
+    for what, times in (record.get("sealed") or {}).get("attempts", {}).items():
+        progress.note(f"{cell.attack.name} {what} ({times} times)" if times > 1 else f"{cell.attack.name} {what}")
     return record
 
 
-def execute(cell: Cell, about: Record, settings: Settings, stage: Any) -> tuple[Record, dict[str, Any] | None]:
-    """One cell from end to end: scene, attack behind the wall, score."""
+def execute(
+    cell: Cell, about: Record, settings: Settings, stage: Any, salt: str | None = None
+) -> tuple[Record, dict[str, Any] | None]:
+    """One cell from end to end: scene, attack behind the wall, score. `salt` draws a sealed cell's key again."""
+    salt = salt or (secrets.token_hex(32) if cell.sealed else None)
     record: Record = {
         **about,
         "metrics": {},
@@ -133,7 +139,7 @@ def execute(cell: Cell, about: Record, settings: Settings, stage: Any) -> tuple[
     try:
         with _turn:
             stage("preparing")
-            setting = scene.build(cell, device=settings.device, progress=stage)
+            setting = scene.build(cell, device=settings.device, progress=stage, salt=salt)
     except UsageError as error:
         return {**record, "status": "failed", "error": str(error)}, None
     except Exception as error:
@@ -145,6 +151,8 @@ def execute(cell: Cell, about: Record, settings: Settings, stage: Any) -> tuple[
     record["cost"] = {"release_s": round(setting.release_s, 4)}
     outcome = _attack(cell, setting, settings, stage)
     record["cost"] |= {"attack_s": round(outcome.seconds, 3), "peak_mib": round(outcome.peak_mib, 1)}
+    if cell.sealed:  # told only now that the attack has ended
+        record |= {"salt": salt, "sealed": {"attempts": outcome.attempts, "left_behind": outcome.left_behind}}
     if outcome.guess is None:
         return {**record, "status": outcome.status, "error": outcome.reason}, None
     guess = outcome.guess
@@ -174,10 +182,12 @@ def _attack(cell: Cell, setting: scene.Scene, settings: Settings, stage: Any) ->
             corpus=setting.truth.corpus,
             public=setting.public,
             defense=cell.defense.reference(),
-            encoder=cell.encoder.reference(),
+            encoder=sandbox.encoder(cell) if cell.sealed else cell.encoder.reference(),
         )
         rng = for_attack(cell.seed, attack.name, attack.options)
-        return wall.run(folder, attack.reference(), rng, limits=settings.limits, oracle=setting.oracle, stage=stage)
+        seal = wall.Seal(sandbox.needed(cell)) if cell.sealed else None
+        oracle = setting.oracle if "oracle" in attack.info.sees else None
+        return wall.run(folder, attack.reference(), rng, limits=settings.limits, oracle=oracle, stage=stage, seal=seal)
 
 
 def _score(cell: Cell, guess: Guess, truth: Truth, device: str) -> Scores:

@@ -71,10 +71,12 @@ def protocol_for(cell: Cell) -> Protocol:
     return replace(protocol)  # checked once more, with the numbers that will be used
 
 
-def build(cell: Cell, *, device: str, progress: Progress) -> Scene:
+def build(cell: Cell, *, device: str, progress: Progress, salt: str | None = None) -> Scene:
+    """`salt` goes into all of the key's randomness, so that who does not know it cannot draw the key again."""
     protocol = protocol_for(cell)
     data, fingerprint, start = pool(cell)
-    rng = generator(cell.seed, "private", fingerprint, protocol.as_dict())
+    secret = (salt,) if salt else ()
+    rng = generator(cell.seed, "private", fingerprint, protocol.as_dict(), *secret)
     rows, candidates = choose(data.texts, protocol, rng, start)
     private = Examples([data.texts[i] for i in rows], data.labels[rows], data.classes)
     texts = [data.texts[i] for i in candidates]
@@ -83,7 +85,7 @@ def build(cell: Cell, *, device: str, progress: Progress) -> Scene:
     public = public_corpus(cell, device, progress)
     if public is not None and public.vectors.shape[1] != vectors.shape[1]:
         raise DataError(f"public vectors have {public.vectors.shape[1]} dimensions, private ones {vectors.shape[1]}")
-    words = ("release", cell.defense.name, cell.defense.options, fingerprint, protocol.as_dict())
+    words = ("release", cell.defense.name, cell.defense.options, fingerprint, protocol.as_dict(), *secret)
     mine = vectors[: len(rows)]
     progress("releasing")
     began = time.perf_counter()

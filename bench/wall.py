@@ -1,7 +1,7 @@
 """The wall between attack and key: runs an attack in a process of its own, and brings back its guess or the reason.
 
 The key never leaves this process. Time, memory and the size of the answer are limited here; whatever the attack
-does, it costs its own cell only.
+does, it costs its own cell only. That guards against accidents. Against malice, a sealed attack runs in bench.sandbox.
 """
 
 from __future__ import annotations
@@ -18,18 +18,21 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from . import channel
+from . import channel, processes, sandbox
 from .types import Floats, Guess
 
 HOME = Path(__file__).resolve().parent.parent
 PREFIX = "hideseek-view-"
 FOLDERS = ("BENCH_DATA_DIR", "BENCH_MODELS_DIR", "BENCH_CACHE_DIR")
+# What an attack may add to its record: room for curves, none for a data set.
+DETAILS_LIMIT = 8 << 20
+REASON_LIMIT = 2000
 # Processes of attacks that are running, so that an interrupted run can end them from another thread.
 _running: set[int] = set()
 
@@ -42,6 +45,13 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Seal:
+    """For code that is not trusted; `needed` are the files it cannot do without."""
+
+    needed: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
 class Outcome:
     """`guess` if all went well, else `status` failed or timeout, and `reason`."""
 
@@ -51,6 +61,21 @@ class Outcome:
     seconds: float
     peak_mib: float
     used: tuple[str, ...] = ()
+    attempts: dict[str, int] = field(default_factory=dict)
+    """what a sealed attack tried beyond its view, as far as it was seen"""
+    left_behind: int = 0
+    """processes that were still running when the attack had ended; they were ended too"""
+
+
+@dataclass(frozen=True)
+class _Said:
+    """How the conversation with an attack ended."""
+
+    status: str
+    guess: Guess | None = None
+    reason: str | None = None
+    used: tuple[str, ...] = ()
+    attempts: dict[str, int] = field(default_factory=dict)
 
 
 @contextlib.contextmanager
@@ -59,7 +84,7 @@ def workspace() -> Iterator[Path]:
     base = Path(tempfile.gettempdir())
     for old in base.glob(f"{PREFIX}*"):
         with contextlib.suppress(ValueError, OSError):
-            if not _alive(int(old.name[len(PREFIX) :].split("-")[0])):
+            if not processes.alive(int(old.name[len(PREFIX) :].split("-")[0])):
                 shutil.rmtree(old, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     try:
@@ -74,20 +99,30 @@ def run(
     rng: int,
     *,
     limits: Limits,
-    oracle: Callable[[Floats], Floats],
+    oracle: Callable[[Floats], Floats] | None,
     stage: Callable[[str], None],
+    seal: Seal | None = None,
 ) -> Outcome:
-    """Run the attack on the view in `folder`."""
-    task = {"attack": attack, "rng": rng, "memory_mib": limits.memory_mib}
+    """Run the attack on the view in `folder`. Without an oracle, a question to it ends the attack."""
+    scratch = sandbox.SCRATCH if seal else folder / "scratch"
+    scratch.mkdir(exist_ok=True)
+    task = {
+        "attack": attack,
+        "rng": rng,
+        "memory_mib": limits.memory_mib,
+        "scratch": str(scratch),
+        "sealed": seal is not None,
+        "readable": [str(path) for path in seal.needed] if seal else [],
+    }
     (folder / "task.json").write_text(json.dumps(task), encoding="utf-8")
     ours, theirs = socket.socketpair()
     start = time.monotonic()
     with (folder / "log.txt").open("wb") as log, ours:
         with theirs:
             process = subprocess.Popen(
-                [sys.executable, "-m", "bench.child", str(folder), str(theirs.fileno())],
+                _command(folder, theirs.fileno(), limits, seal),
                 cwd=HOME,
-                env=_environment(limits),
+                env=None if seal else _environment(limits),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -96,37 +131,45 @@ def run(
             )
         _running.add(process.pid)
         try:
-            status, guess, reason, used = _listen(ours, start + limits.timeout_s, limits, oracle, stage)
+            said = _listen(ours, start + limits.timeout_s, limits, oracle, stage)
         finally:
-            peak = _peak_mib(process.pid)
+            family = processes.family(process.pid)
+            peak = processes.peak_mib(family)
             # The whole session: an attack must not leave processes behind that outlive its cell.
-            _kill(process.pid)
+            processes.kill(process.pid)
             _running.discard(process.pid)
             process.wait()
+    status, reason = said.status, said.reason
     if status == "gone":
         status, reason = "failed", _why_gone(process.returncode, folder)
-    return Outcome(status, guess, reason, time.monotonic() - start, peak, used)
+    seconds = time.monotonic() - start
+    own = 3 if seal else 1  # bubblewrap, the first process of its namespace, and the attack
+    left = max(0, len(family) - own)
+    return Outcome(status, said.guess, reason, seconds, peak, said.used, said.attempts, left)
 
 
 def end_all() -> None:
     """End every attack that is running."""
     for pid in list(_running):
-        _kill(pid)
+        processes.kill(pid)
 
 
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
+def _command(folder: Path, socket_fd: int, limits: Limits, seal: Seal | None) -> list[str]:
+    place = sandbox.VIEW if seal else folder
+    inner = [sys.executable, "-m", "bench.child", str(place), str(socket_fd)]
+    if seal is None:
+        return inner
+    return sandbox.command(folder, seal.needed, sandbox.environment(limits.threads), inner)
 
 
 def _listen(
     sock: socket.socket,
     deadline: float,
     limits: Limits,
-    oracle: Callable[[Floats], Floats],
+    oracle: Callable[[Floats], Floats] | None,
     stage: Callable[[str], None],
-) -> tuple[str, Guess | None, str | None, tuple[str, ...]]:
-    late = ("timeout", None, f"it took longer than its limit of {limits.timeout_s:g} s (--timeout)", ())
+) -> _Said:
+    late = _Said("timeout", reason=f"it took longer than its limit of {limits.timeout_s:g} s (--timeout)")
     while True:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([sock], [], [], left)[0]:
@@ -137,28 +180,55 @@ def _listen(
         except TimeoutError:
             return late
         except (EOFError, ConnectionError):
-            return "gone", None, None, ()
+            return _Said("gone")
         except channel.BadMessage as error:
-            return "failed", None, f"it sent garbage instead of a guess: {error}", ()
+            return _Said("failed", reason=f"it sent garbage instead of a guess: {error}"[:REASON_LIMIT])
         if kind == "stage":
-            stage(str(facts.get("text", "")))
+            stage(_plain(facts.get("text", ""))[:200])
         elif kind == "oracle":
+            if oracle is None:
+                return _Said("failed", reason="it asked the oracle without declaring it: add 'oracle' to sees")
             try:
                 _answer(sock, oracle, arrays)
             except TimeoutError:
                 return late
             except ConnectionError:  # the attack died while it waited
-                return "gone", None, None, ()
+                return _Said("gone")
         elif kind == "error":
-            return "failed", None, str(facts.get("reason", "it failed without a word")), ()
+            reason = _plain(facts.get("reason") or "it failed without a word")[:REASON_LIMIT]
+            return _Said("failed", reason=reason, attempts=_attempts(facts))
         elif kind == "guess":
-            used = tuple(map(str, facts.get("used") or ()))
-            return (
-                "ok",
-                Guess(texts=facts.get("texts"), details=facts.get("details") or {}, **arrays),
-                None,
-                used,
-            )
+            return _guessed(facts, arrays)
+        else:
+            return _Said("failed", reason=f"it sent a message of an unknown kind: {_plain(kind)[:40]!r}")
+
+
+def _guessed(facts: dict[str, Any], arrays: dict[str, Any]) -> _Said:
+    """Nothing about the message is taken on trust: it comes from code that may be hostile."""
+    texts, details = facts.get("texts"), facts.get("details") or {}
+    wrong = None
+    if arrays.keys() - {"ranking", "vectors", "confidence"}:
+        wrong = f"it sent arrays that no guess has: {', '.join(map(_plain, arrays))[:200]}"
+    elif texts is not None and not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
+        wrong = "the texts of its guess are not a list of strings"
+    elif not isinstance(details, dict) or len(json.dumps(details)) > DETAILS_LIMIT:
+        wrong = f"the details of its guess are not a table of at most {DETAILS_LIMIT >> 20} MiB"
+    if wrong:
+        return _Said("failed", reason=wrong, attempts=_attempts(facts))
+    used = facts.get("used") or ()
+    return _Said("ok", Guess(texts=texts, details=details, **arrays), None, tuple(map(str, used)), _attempts(facts))
+
+
+def _attempts(facts: dict[str, Any]) -> dict[str, int]:
+    found = facts.get("attempts")
+    if not isinstance(found, dict):
+        return {}
+    return {_plain(what)[:200]: int(n) for what, n in list(found.items())[:50] if isinstance(n, int)}
+
+
+def _plain(text: Any) -> str:
+    """Without what would move a terminal's cursor or break a line of a table."""
+    return "".join(c if c.isprintable() else " " for c in str(text))
 
 
 def _answer(sock: socket.socket, oracle: Callable[[Floats], Floats], arrays: dict[str, Any]) -> None:
@@ -207,18 +277,6 @@ def _environment(limits: Limits) -> dict[str, str]:
     return env
 
 
-def _peak_mib(pid: int) -> float:
-    """The most memory the process has held; 0 where that cannot be known, or the process is gone.
-
-    Not wait4's ru_maxrss: that starts from the memory of the parent, from which the process was forked.
-    """
-    with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-    return 0.0
-
-
 def _why_gone(code: int, folder: Path) -> str:
     tail = (folder / "log.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
     said = f"; its last words: {tail[0][:200]}" if tail else ""
@@ -227,13 +285,3 @@ def _why_gone(code: int, folder: Path) -> str:
         hint = ", perhaps for want of memory" if name == "SIGKILL" else ""
         return f"its process was ended by {name}{hint}{said}"
     return f"its process ended with status {code} before it gave a guess{said}"
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

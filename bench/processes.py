@@ -1,0 +1,57 @@
+"""Looking after other processes: who is alive, who came from whom, how much memory they held."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def kill(pid: int) -> None:
+    """A process with its whole session: what it started must not outlive it."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def family(pid: int) -> list[int]:
+    """The process, all that came from it, and all of its session, in the order of their numbers; [] where unknown."""
+    parents: dict[int, int] = {}
+    sessions: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            # The second field is the name in brackets, which may hold anything; state, parent, group, session follow.
+            fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            if fields[0] != "Z":
+                parents[int(path.parent.name)], sessions[int(path.parent.name)] = int(fields[1]), int(fields[3])
+    found = {pid} & parents.keys()
+    grown = True
+    while grown:
+        more = {p for p, parent in parents.items() if parent in found or sessions[p] == pid} - found
+        found |= more
+        grown = bool(more)
+    return sorted(found)
+
+
+def peak_mib(pids: list[int]) -> float:
+    """The most memory that any one of them has held; 0 where that cannot be known.
+
+    Not wait4's ru_maxrss: that starts from the memory of the parent, from which the process was forked.
+    """
+    held = [0.0]
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
+                if line.startswith("VmHWM:"):
+                    held.append(int(line.split()[1]) / 1024)
+    return max(held)

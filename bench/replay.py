@@ -1,0 +1,51 @@
+"""Repeats the run behind a record and says whether its numbers come out again, bit for bit. Saves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from . import plan, records, runner
+from .errors import UsageError
+from .plan import Cell
+from .progress import Progress
+from .records import Record
+from .registry import Registry
+
+# What a repetition must give again. Times, memory and versions may differ.
+COMPARED = ("status", "error", "metrics", "notes")
+
+
+def cell_of(registry: Registry, path: Path) -> tuple[Cell, Record]:
+    """The cell that a record was made from."""
+    if not path.is_file():
+        raise UsageError(f"--replay {path}: no such file; give the path of a record, a .json file in --out")
+    record = records.read(path)
+    if record is None or "attack" not in record:
+        raise UsageError(f"--replay {path}: not the record of an attack")
+    axes = {kind: [record[kind]["label"]] for kind in records.KINDS} | {"seed": [record["seed"]]}
+    public = record["public"] and record["public"]["name"]
+    (cell,) = plan.cells(registry, axes, {**record["protocol"], "public": public}, sealed=record["salt"] is not None)
+    return cell, record
+
+
+def run(cell: Cell, old: Record, settings: runner.Settings, progress: Progress) -> tuple[Record, list[str]]:
+    """The record of the repetition, and every number in which it differs from the old one."""
+    about = records.describe(cell)
+    if about["id"] != old["id"]:
+        progress.note("code, data or weights have changed since this record was made; its numbers may not come out")
+    progress.plan(0, 1)
+    line = progress.start(cell.title)
+    record, _ = runner.execute(cell, about, settings, line.stage, salt=old["salt"])
+    line.done(record)
+    new = records.rounded(record)
+    return new, [text for key in COMPARED for text in _differences(key, old.get(key), new.get(key))]
+
+
+def _differences(where: str, old: Any, new: Any) -> Iterator[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted({*old, *new}):
+            yield from _differences(f"{where}.{key}", old.get(key), new.get(key))
+    elif old != new:
+        yield f"{where}: {old} on record, {new} now"
