@@ -267,8 +267,8 @@ def _utility(args: argparse.Namespace) -> int:
 
     from . import costs
     from .device import resolve
+    from .head import Training
     from .progress import Progress
-    from .utility import Training
 
     planned = [
         (trial, Training(epochs=args.train_epochs or epochs or Training.epochs, shared=args.shared_layer))

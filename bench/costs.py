@@ -9,13 +9,14 @@ from typing import Any
 
 from . import records, utility
 from .errors import BenchError
+from .head import Training
 from .plan import Trial
 from .progress import Progress
 from .records import Record
 
 
 def run(
-    trials: Sequence[tuple[Trial, utility.Training]], out: Path, device: str, progress: Progress
+    trials: Sequence[tuple[Trial, Training]], out: Path, device: str, progress: Progress
 ) -> tuple[list[Record], list[BenchError]]:
     """A record for each trial, saved as they come; and the errors of trials that could not be measured."""
     found: list[Record] = []
@@ -29,7 +30,7 @@ def run(
     return found, errors
 
 
-def of(trial: Trial, training: utility.Training, out: Path, device: str, progress: Progress) -> Record:
+def of(trial: Trial, training: Training, out: Path, device: str, progress: Progress) -> Record:
     about = records.describe_utility(trial, vars(training))
     path = records.path_of(out, about)
     if path.exists() and (known := records.read(path)) is not None and known["id"] == about["id"]:
@@ -63,6 +64,7 @@ def summary(found: Sequence[Record]) -> list[dict[str, Any]]:
                     "mean": statistics.fmean(values),
                     "deviation": statistics.stdev(values) if len(values) > 1 else None,
                     "seeds": len(values),
+                    "majority": statistics.fmean(r["majority"][metric] for r in group),
                     "undefended": statistics.fmean(r["metrics"][metric] for r in bare) if bare else None,
                     "notes": group[0]["notes"],
                 }

@@ -214,10 +214,11 @@ def _similarity(corpus: tuple[str, ...], device: str) -> Similarity:
 
 def _with_utility(cell: Cell, record: Record, settings: Settings, progress: Progress) -> Record:
     """The record with what its defense costs, measured once for all attacks on it."""
-    from . import costs, utility
+    from . import costs
+    from .head import Training
 
     try:
-        found = costs.of(cell, utility.Training(), settings.out, settings.device, progress)
+        found = costs.of(cell, Training(), settings.out, settings.device, progress)
     except BenchError as error:
         progress.note(f"{cell.title}: no utility: {error}")
         return record

@@ -78,7 +78,7 @@ def build(cell: Cell, *, device: str, progress: Progress, salt: str | None = Non
     secret = (salt,) if salt else ()
     rng = generator(cell.seed, "private", fingerprint, protocol.as_dict(), *secret)
     rows, candidates = choose(data.texts, protocol, rng, start)
-    private = Examples([data.texts[i] for i in rows], data.labels[rows], data.classes)
+    private = data.take(rows)
     texts = [data.texts[i] for i in candidates]
     vectors = encode(cell, [*private.texts, *texts], device, progress)
     corpus = Corpus(texts, vectors[len(rows) :], device, known=int((candidates < start).sum()))

@@ -44,18 +44,28 @@ def show(records: Sequence[Record]) -> None:
 
 
 def show_utility(rows: Sequence[dict[str, Any]]) -> None:
-    """One row per defense and metric, with what the undefended vectors reach."""
+    """One row per defense and metric, with what the undefended vectors reach and what a constant answer does."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(title="utility: the task's own metric on dev")
-    for name in ("dataset", "encoder", "defense", "metric", "mean", "deviation", "seeds", "undefended", "ε"):
+    for name in (
+        "dataset",
+        "encoder",
+        "defense",
+        "metric",
+        "mean",
+        "deviation",
+        "seeds",
+        "undefended",
+        "majority",
+        "ε",
+    ):
         table.add_column(name, justify="left" if name in ("dataset", "encoder", "defense", "metric") else "right")
     for row in rows:
         numbers = ["–" if row[n] is None else f"{row[n]:.3f}" for n in ("mean", "deviation")]
-        bare = "–" if row["undefended"] is None else f"{row['undefended']:.3f}"
-        words = [str(row[n]) for n in ("dataset", "encoder", "defense", "metric")]
-        table.add_row(*words, *numbers, str(row["seeds"]), bare, budget(row["notes"]))
+        beside = ["–" if row[n] is None else f"{row[n]:.3f}" for n in ("undefended", "majority")]
+        table.add_row(*(str(row[n]) for n in words), *numbers, str(row["seeds"]), *beside, budget(row["notes"]))
     Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 

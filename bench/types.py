@@ -41,6 +41,10 @@ class Examples:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def take(self, rows: Ints) -> Examples:
+        """These examples, in this order."""
+        return Examples([self.texts[i] for i in rows], self.labels[rows], self.classes)
+
     def targets(self) -> Floats:
         """What a client trains on: one-hot rows, or one column of scores."""
         if not self.classes:

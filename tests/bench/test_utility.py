@@ -11,6 +11,7 @@ import pytest
 
 from bench import Examples, utility
 from bench.errors import DataError
+from bench.head import Training, fit
 from tests.conftest import PLUGINS
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -28,6 +29,8 @@ def test_utility_is_measured_beside_the_undefended_figure_and_stored(bench: Run,
     assert bare["defense"]["name"] == "none"
     assert bare["metrics"]["accuracy"] > 0.95  # one word decides
     assert noisy["metrics"]["accuracy"] < 0.7
+    assert bare["majority"]["accuracy"] == pytest.approx(0.5, abs=0.01)
+    assert 1 <= bare["held_out"]["epoch"] <= 3
     assert noisy["notes"]["accounted"]["epsilon"] > noisy["notes"]["nominal"]["epsilon"]
     table = bench(*args, "--train-epochs", "3")
     assert "undefended" in table.stdout
@@ -45,6 +48,63 @@ def test_a_run_can_carry_the_cost_of_its_defense(bench: Run, tmp_path: Path) -> 
     assert 0.3 < with_it["utility"]["metrics"]["accuracy"] <= 1
     (again,) = json.loads(bench(*args, "--utility").stdout)
     assert again == with_it
+
+
+def test_the_epoch_is_chosen_on_held_out_examples_and_never_on_dev() -> None:
+    """With labels that are noise, a head fits them all the same; the held-out tenth stops it, and dev plays no part."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((400, 16)).astype(np.float32)
+    targets = np.eye(2, dtype=np.float32)[rng.integers(0, 2, 400)]
+    training = Training(epochs=12, batch=32, rate=1e-2)
+    order = np.tile(np.arange(400), 12)
+    seen: list[float] = []
+
+    def goodness(scores: np.ndarray) -> tuple[float, ...]:
+        seen.append(float(scores.std()))
+        return (-abs(len(seen) - 3.0),)  # best at the third epoch
+
+    def scores_for(dev: np.ndarray) -> tuple[np.ndarray, int]:
+        seen.clear()
+        found, epoch, _ = fit(
+            *(x[order], targets[order], (x[:40], dev), goodness),
+            classes=True,
+            training=training,
+            seed=0,
+            device="cpu",
+            progress=lambda text: None,
+        )
+        return found, epoch
+
+    scores, epoch = scores_for(x[40:80])
+    assert epoch == 3
+    assert len(seen) == 12
+    other, _ = scores_for(x[80:120])
+    again, _ = scores_for(x[40:80])
+    assert np.array_equal(scores, again)
+    assert not np.array_equal(scores, other)
+    held = Examples(["x"] * 4, [0, 1, 1, 0], ("no", "yes"))
+    sure = np.array([[9, 0], [0, 9], [0, 9], [9, 0]], dtype=np.float32)
+    assert utility.goodness(sure, held, "mcc") > utility.goodness(sure / 9, held, "mcc")  # equals: the likelier
+    assert utility.goodness(sure / 9, held, "mcc") > utility.goodness(-sure, held, "mcc")
+
+
+def test_a_utility_run_never_encodes_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts are encoded once for all epochs, defenses and seeds."""
+    from bench import plan
+    from bench.registry import Registry
+
+    registry = Registry((str(PLUGINS / "toy.py"),))
+    axes = {"dataset": ["demo"], "encoder": ["toy:dim=8"], "defense": ["none", "mix-only"], "seed": [0, 1]}
+    monkeypatch.setenv("BENCH_CACHE_DIR", str(tmp_path))
+    calls: list[int] = []
+    trials = plan.trials(registry, axes)
+    kind = type(trials[0].encoder.plugin)
+    honest = kind.encode
+    monkeypatch.setattr(kind, "encode", lambda self, texts, **k: calls.append(len(texts)) or honest(self, texts, **k))
+    for trial in trials:
+        utility.measure(trial, Training(epochs=2), device="cpu", progress=lambda text: None)
+    distinct = {text for split in ("train", "dev") for text in trials[0].dataset.plugin.load(split).texts}
+    assert sum(calls) == len(distinct)
 
 
 def examples(labels: list[float], classes: tuple[str, ...] = ("a", "b", "c")) -> Examples:
