@@ -49,19 +49,9 @@ def show_utility(rows: Sequence[dict[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table(title="utility: the task's own metric on dev")
-    for name in (
-        "dataset",
-        "encoder",
-        "defense",
-        "metric",
-        "mean",
-        "deviation",
-        "seeds",
-        "undefended",
-        "majority",
-        "ε",
-    ):
-        table.add_column(name, justify="left" if name in ("dataset", "encoder", "defense", "metric") else "right")
+    words = ("dataset", "encoder", "defense", "metric")
+    for name in (*words, "mean", "deviation", "seeds", "undefended", "majority", "ε"):
+        table.add_column(name, justify="left" if name in words else "right")
     for row in rows:
         numbers = ["–" if row[n] is None else f"{row[n]:.3f}" for n in ("mean", "deviation")]
         beside = ["–" if row[n] is None else f"{row[n]:.3f}" for n in ("undefended", "majority")]
