@@ -56,6 +56,8 @@ def _group(record: Record) -> tuple[str, ...]:
         protocol += f", queries from {size['split']}"
     if public:
         protocol += f", public {public['name']}"
+    if record["salt"]:
+        protocol += ", sealed"
     return (*_place(record), record["defense"]["label"], record["attack"]["label"], protocol)
 
 

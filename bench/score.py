@@ -47,6 +47,7 @@ def score(
     private, corpus = truth.text_numbers()
     answers = np.where(ranking == NOTHING, NOTHING, corpus[ranking])
     values["identity"] = (answers[:, 0] == private[owner]).astype(np.float64)
+    values["hit"] = _inside(answers[:, 0], private, truth.key).astype(np.float64)
     values["recall"] = _recall(answers, private, corpus, truth.key)
     success = _recovered(answers[:, 0], private, truth.key)
     metrics = {name: _interval(value, owner, rng) for name, value in values.items()}
@@ -151,10 +152,15 @@ def _recall(answers: Ints, private: Ints, corpus: Ints | None, key: Key) -> Valu
     return share
 
 
+def _inside(first: Ints, private: Ints, key: Key) -> npt.NDArray[np.bool_]:
+    """Whether each item's first answer is one of the private texts that it mixes."""
+    inside: npt.NDArray[np.bool_] = ((private[key.members] == first[:, None]) & (key.members >= 0)).any(axis=1)
+    return inside
+
+
 def _recovered(first: Ints, private: Ints, key: Key) -> Values:
     """1 for each example that most of the items naming it first do contain."""
-    mixed = np.where(key.members < 0, NOTHING, private[np.maximum(key.members, 0)])
-    right = (mixed == first[:, None]).any(axis=1)
+    right = _inside(first, private, key)
     size = int(max(private.max(), first.max())) + 1
     valid = first != NOTHING
     named = np.bincount(first[valid], minlength=size)
@@ -186,10 +192,11 @@ def _add_random(
         metrics[name] |= {"random": mean, "random_low": mean - spread, "random_high": mean + spread}
     private, corpus = truth.text_numbers()
     k = truth.key.members.shape[1]
-    hits: dict[str, list[float]] = {"identity": [], "recall": [], "success": []}
+    hits: dict[str, list[float]] = {"identity": [], "hit": [], "recall": [], "success": []}
     for _ in range(GUESSERS):
         answers = corpus[rng.integers(0, rows, (n, k))]
         hits["identity"].append(float((answers[:, 0] == private[owner]).mean()))
+        hits["hit"].append(float(_inside(answers[:, 0], private, truth.key).mean()))
         recall = _recall(answers, private, corpus, truth.key)
         hits["recall"].append(float(recall[~np.isnan(recall)].mean()) if not np.isnan(recall).all() else 0.0)
         hits["success"].append(float(_recovered(answers[:, 0], private, truth.key).mean()))
@@ -219,5 +226,5 @@ def _item_table(truth: Truth, owner: Ints, answer: list[str], values: dict[str, 
 
 
 def _ordered(metrics: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    order = ("identity", *NAMES[:2], "label", NAMES[2], "recall", "success", "cosine", "error")
+    order = ("identity", *NAMES[:2], "label", NAMES[2], "hit", "recall", "success", "cosine", "error")
     return {name: metrics[name] for name in order if name in metrics}

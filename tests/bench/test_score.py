@@ -42,7 +42,7 @@ def values(guess: Guess, world: Truth, **kwargs: bool) -> dict[str, float]:
 def test_a_perfect_ranking_of_unmixed_items() -> None:
     found = values(Guess(ranking=np.array([[0], [1], [2], [3]])), truth([[0], [1], [2], [3]]))
     assert all(found[name] == pytest.approx(1) for name in found), found
-    assert list(found) == ["identity", "jaccard", "tfidf", "label", "sbert", "recall", "success"]
+    assert list(found) == ["identity", "jaccard", "tfidf", "label", "sbert", "hit", "recall", "success"]
 
 
 def test_a_copy_of_the_sentence_counts_as_the_sentence() -> None:
@@ -67,6 +67,7 @@ def test_recall_counts_all_that_was_mixed_and_identity_cannot() -> None:
     found = values(Guess(ranking=np.array([[0, 1], [0, 1], [3, 5], [5, 5]])), world)
     assert found["identity"] == 0.25
     assert found["recall"] == pytest.approx((1 + 1 + 0.5 + 0) / 4)
+    assert found["hit"] == 0.75  # the first answer is one of the two in all but the last
 
 
 def test_recall_looks_at_k_answers_and_no_more() -> None:
