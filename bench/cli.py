@@ -234,11 +234,8 @@ def _replay(args: argparse.Namespace, registry: Registry) -> int:
     from . import replay
     from .progress import Progress
 
-    cell, old = replay.cell_of(registry, args.replay)
-    if cell.sealed:
-        from .sandbox import require
-
-        require()
+    old = replay.open_record(args.replay)
+    cell = replay.cell_of(registry, old)
     with Progress() as progress:
         new, differences = replay.run(cell, old, _settings(args), progress)
     _print([new], args.json)

@@ -101,7 +101,7 @@ def cells(
     registry: Registry, axes: Mapping[str, Sequence[Any] | None], sizes: Mapping[str, Any], *, sealed: bool = False
 ) -> list[Cell]:
     """The product of the axes, in the order in which neighbours share most work."""
-    chosen = _chosen(registry, axes, ("dataset", "encoder", "defense", "attack"))
+    chosen = _chosen(registry, axes, ("dataset", "encoder", "defense", "attack"), sealed)
     given = {name: value for name, value in sizes.items() if value is not None}
     lent = given.pop("public", "")
     found = []
@@ -126,7 +126,7 @@ def trials(registry: Registry, axes: Mapping[str, Sequence[Any] | None]) -> list
 
 
 def _chosen(
-    registry: Registry, axes: Mapping[str, Sequence[Any] | None], kinds: Sequence[str]
+    registry: Registry, axes: Mapping[str, Sequence[Any] | None], kinds: Sequence[str], sealed: bool = False
 ) -> dict[str, list[Chosen]]:
     for kind in kinds:
         if not axes.get(kind) and kind not in DEFAULTS:
@@ -135,7 +135,10 @@ def _chosen(
     for kind, some in specs.items():
         for spec in some:  # all names before any plugin is imported: a typo is answered at once
             registry.get(kind, split(spec)[0])
-    return {kind: [_choose(registry, kind, spec) for spec in some] for kind, some in specs.items()}
+    return {
+        kind: [_choose(registry, kind, spec, stranger=sealed and kind == "attack") for spec in some]
+        for kind, some in specs.items()
+    }
 
 
 def _seeds(axes: Mapping[str, Sequence[Any] | None]) -> list[int]:
@@ -198,8 +201,13 @@ def _full(kind: str, spec: str) -> str:
     return f"hub:{os.path.abspath(spec)}" if os.path.isdir(spec) else f"hub:{spec}"
 
 
-def _choose(registry: Registry, kind: str, spec: str) -> Chosen:
+def _choose(registry: Registry, kind: str, spec: str, stranger: bool = False) -> Chosen:
+    """A `stranger` is not trusted: its code is not so much as imported here."""
     name, _ = split(spec)
+    if stranger:
+        from .stranger import meet
+
+        return Chosen(registry.get(kind, name), meet(registry, kind, spec))
     return Chosen(registry.get(kind, name), registry.make(kind, spec))
 
 

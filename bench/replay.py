@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import plan, records, runner
+from . import plan, records, runner, sandbox
 from .errors import UsageError
 from .plan import Cell
 from .progress import Progress
@@ -17,17 +17,23 @@ from .registry import Registry
 COMPARED = ("status", "error", "metrics", "notes")
 
 
-def cell_of(registry: Registry, path: Path) -> tuple[Cell, Record]:
-    """The cell that a record was made from."""
+def open_record(path: Path) -> Record:
     if not path.is_file():
         raise UsageError(f"--replay {path}: no such file; give the path of a record, a .json file in --out")
     record = records.read(path)
     if record is None or "attack" not in record:
         raise UsageError(f"--replay {path}: not the record of an attack")
+    if record["salt"] is not None:
+        sandbox.require()
+    return record
+
+
+def cell_of(registry: Registry, record: Record) -> Cell:
+    """The cell that a record was made from."""
     axes = {kind: [record[kind]["label"]] for kind in records.KINDS} | {"seed": [record["seed"]]}
     public = record["public"] and record["public"]["name"]
     (cell,) = plan.cells(registry, axes, {**record["protocol"], "public": public}, sealed=record["salt"] is not None)
-    return cell, record
+    return cell
 
 
 def run(cell: Cell, old: Record, settings: runner.Settings, progress: Progress) -> tuple[Record, list[str]]:

@@ -92,7 +92,7 @@ def needed(cell: Cell) -> tuple[Path, ...]:
     """The code of the plugins that the attack may call, and the weights of an encoder that it may."""
     sees = cell.attack.info.sees
     lent = [cell.attack, *([cell.defense] if "defense" in sees else []), *([cell.encoder] if "encoder" in sees else [])]
-    found = [path for plugin in lent for path in _files_of(plugin.entry.module)]
+    found = [path for plugin in lent for path in files_of(plugin.entry.module)]
     folder: Path | None = getattr(cell.encoder.plugin, "folder", None) if "encoder" in sees else None
     if folder is not None:
         # A hub's cache holds links into a folder of blobs.
@@ -109,7 +109,7 @@ def encoder(cell: Cell) -> dict[str, Any]:
     return reference
 
 
-def _files_of(module: str) -> list[Path]:
+def files_of(module: str) -> list[Path]:
     """The file of a file plugin, or the package of an installed one: it may lie anywhere, as when installed with -e."""
     if module.endswith(".py"):
         return [Path(module)]

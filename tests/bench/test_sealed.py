@@ -86,7 +86,7 @@ def cheated(tmp_path_factory: pytest.TempPathFactory, server: tuple[int, list[An
     command = [sys.executable, "-m", "bench", "run", "--sealed", "--defense", "texthide:m=inf", "--json"]
     command += [a for spec in specs for a in ("--attack", spec)]
     command += [*TINY, *CHEATS, "--timeout", "60", "--memory", "3000"]
-    env = {**os.environ, "A_SECRET_OF_THE_PARENT": "1"}
+    env = {**os.environ, "A_SECRET_OF_THE_PARENT": "1", "CHEATS_MARKER": str(folder / "imported")}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=600)
     records = {r["attack"]["name"]: r for r in json.loads(done.stdout)}
     return {"records": records, "folder": folder, "said": done.stderr, "status": done.returncode, "calls": server[1]}
@@ -123,6 +123,7 @@ def test_nothing_reaches_the_world_outside(cheated: dict[str, Any]) -> None:
     time.sleep(1)
     assert not cheated["calls"]
     assert not (folder / "bomb").exists()
+    assert not (folder / "imported").exists()  # its code was never loaded outside the sandbox
     assert not (folder / "outlived").exists()
     assert not list(folder.rglob("planted.json"))
     assert cheated["records"]["outlives"]["sealed"]["left_behind"] >= 1
@@ -169,6 +170,38 @@ def test_a_sealed_record_is_kept_and_replayed_bit_for_bit(bench: Run, tmp_path: 
     fresh = json.loads(bench(*words, "--json", "--force").stdout)
     assert fresh[0]["salt"] != record["salt"]
     assert fresh[0]["metrics"] != record["metrics"]
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("opens-a-socket:prot=1", "did you mean 'port'?"),
+        ("opens-a-socket:port=x", "expected a whole number"),
+        ("opens-a-sockt", "did you mean 'opens-a-socket'?"),
+    ],
+)
+def test_a_sealed_attack_has_its_options_checked_like_any_other(bench: Run, spec: str, said: str) -> None:
+    done = bench("run", "--sealed", "--defense", "none", "--attack", spec, *TINY, *CHEATS)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+@needs_sandbox
+def test_a_stand_in_says_what_the_plugin_itself_says() -> None:
+    """For every attack of the project, so that a sealed record differs from another by its salt alone."""
+    from bench.plan import Chosen
+    from bench.registry import Registry
+    from bench.stranger import meet
+
+    registry = Registry((str(PLUGINS / "hostile.py"),))
+    for spec in ("rss:top=3", "unmix", "xie-hong", "sleeps:seconds=3"):
+        entry = registry.get("attack", spec.split(":")[0])
+        real, stand_in = Chosen(entry, registry.make("attack", spec)), Chosen(entry, meet(registry, "attack", spec))
+        assert stand_in.options == real.options
+        assert stand_in.label == real.label
+        assert stand_in.info == real.info
+        assert not hasattr(stand_in.plugin, "run")
 
 
 @needs_sandbox

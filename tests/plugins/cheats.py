@@ -24,6 +24,11 @@ from bench import Guess, attack
 
 SEES = {"encodings", "corpus"}
 
+# Importing a file runs it: wherever that happens, a marker is left behind if it can be.
+if os.environ.get("CHEATS_MARKER"):
+    with contextlib.suppress(OSError):
+        Path(os.environ["CHEATS_MARKER"]).write_text(f"imported by {os.getpid()}")
+
 
 def honest(view, **details):
     """What is left when cheating failed: a plain search."""

@@ -1,0 +1,104 @@
+"""Plugins whose code must not run in this process: what they say of themselves, asked in the sandbox.
+
+Importing a file runs it. So in a sealed run the attack is imported in the sandbox only, also to learn what it declares
+and whether its options are right; here a stand-in takes its place, with the same name, options and declaration.
+`python -m bench.stranger` is the part that runs inside.
+"""
+
+from __future__ import annotations
+
+import sys
+
+# `-m` puts the current folder first; in a checkout its datasets/ would shadow Hugging Face's `datasets`.
+if __name__ == "__main__" and "site-packages" not in sys.path[0]:
+    sys.path.pop(0)
+
+import dataclasses
+import json
+import subprocess
+from functools import lru_cache
+from typing import Any
+
+from bench import options, sandbox
+from bench.errors import BenchError, UsageError
+from bench.plugin import SEES, Info, info
+from bench.protocol import Protocol
+from bench.registry import Entry, Registry
+from bench.wall import workspace
+
+SECONDS = 120
+LIMIT = 1 << 20
+
+
+def meet(registry: Registry, kind: str, spec: str) -> Any:
+    """What `registry.make` gives, without the plugin's code: good for everything but running it."""
+    name, pairs = options.split(spec)
+    entry = registry.get(kind, name)
+    return _stand_in(entry, _asked(entry.kind, entry.name, entry.module, entry.cls, json.dumps(pairs)))
+
+
+@lru_cache(maxsize=64)
+def _asked(kind: str, name: str, module: str, cls: str, pairs: str) -> dict[str, Any]:
+    inner = [sys.executable, "-m", "bench.stranger", kind, name, module, cls, pairs]
+    with workspace() as folder:
+        command = sandbox.command(folder, sandbox.files_of(module), sandbox.environment(1), inner)
+        try:
+            done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            raise UsageError(f"{kind} {name!r} did not say what it is within {SECONDS} s") from None
+    last = (done.stdout[-LIMIT:].splitlines() or [b""])[-1]
+    try:
+        facts: dict[str, Any] = dict(json.loads(last))
+    except (ValueError, TypeError, RecursionError):
+        words = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise UsageError(f"{kind} {name!r} does not say what it is: {(words or ['no answer'])[0][:300]}") from None
+    if "error" in facts:
+        raise UsageError(str(facts["error"])[:1000])
+    return facts
+
+
+def _stand_in(entry: Entry, facts: dict[str, Any]) -> Any:
+    """Nothing of the answer is taken on trust but what a person reviews: names, numbers, and words of `sees`."""
+    try:
+        sees = tuple(sorted(word for word in SEES if word in facts["sees"]))
+        stamp = Info(entry.kind, entry.name, str(facts["paper"])[:300], sees, Protocol(**facts["protocol"]))
+        values = {str(name): _plain(value) for name, value in facts["options"].items()}
+        fields = [(name, Any, dataclasses.field(default=_plain(facts["defaults"].get(name)))) for name in values]
+        cls = dataclasses.make_dataclass(entry.cls, fields, frozen=True)
+    except (KeyError, TypeError, ValueError, AttributeError, BenchError) as error:
+        raise UsageError(f"{entry.kind} {entry.name!r} does not say what it is: {error}") from error
+    cls.__plugin__ = stamp  # type: ignore[attr-defined]
+    return cls(**values)
+
+
+def _plain(value: Any) -> Any:
+    """What an option may hold; lists as tuples, because a dataclass takes no list for a default."""
+    if isinstance(value, list):
+        return tuple(_plain(item) for item in value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"an option holds a {type(value).__name__}")
+
+
+def main() -> None:
+    """In the sandbox: import the plugin, make it, and say what it declares."""
+    kind, name, module, cls, pairs = sys.argv[1:]
+    facts: dict[str, Any]
+    try:
+        plugin = options.build(Entry(kind, name, module, cls, module).load(), json.loads(pairs), f"{kind} {name}")
+        said = info(plugin)
+        facts = {
+            "sees": said.sees,
+            "paper": said.paper,
+            "protocol": said.protocol.as_dict(),
+            "options": dataclasses.asdict(plugin),
+            "defaults": {f.name: f.default for f in dataclasses.fields(plugin) if f.default is not dataclasses.MISSING},
+        }
+        json.dumps(facts)
+    except (Exception, SystemExit) as error:
+        facts = {"error": str(error) if isinstance(error, BenchError) else f"{kind} {name}: {error!r}"}
+    print(f"\n{json.dumps(facts)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
