@@ -145,11 +145,16 @@ def _seeds(axes: Mapping[str, Sequence[Any] | None]) -> list[int]:
     return [int(seed) for seed in axes.get("seed") or DEFAULTS["seed"]]
 
 
-def from_suite(registry: Registry, name: str, *, sealed: bool = False) -> list[Cell]:
-    """Cells of a TOML file: top-level axes and sizes are defaults for every [[cells]] table."""
+def from_suite(
+    registry: Registry, name: str, *, sealed: bool = False, attacks: Sequence[str] | None = None
+) -> list[Cell]:
+    """Cells of a TOML file: top-level axes and sizes are defaults for every [[cells]] table.
+
+    `attacks` take the place of those that the file names.
+    """
     found: list[Cell] = []
     for table in _tables(name, {*AXES, *SIZES}):
-        axes = {key: _listed(table[key]) for key in AXES if key in table}
+        axes = {key: _listed(table[key]) for key in AXES if key in table} | ({"attack": attacks} if attacks else {})
         found += cells(registry, axes, {key: table.get(key) for key in SIZES}, sealed=sealed)
     return found
 
