@@ -36,6 +36,7 @@ class Transformer:
     """Any hub id or folder: `hub:org/name` or `hub:path`."""
 
     model: str
+    """hub id or folder"""
     pooling: Literal["cls", "mean"] = "cls"
     """the first token, as the papers do, or the mean over all tokens"""
     max_length: int = 128
