@@ -19,7 +19,7 @@ TEXTS = [
     f"is it late{PAIR}it is past midnight",
     "a " * 300,
 ]
-# Float32 through a few layers, in batches of other shapes.
+# float32 through a few layers, in batches of other shapes
 CLOSE = 1e-4
 
 
