@@ -11,7 +11,7 @@ import pytest
 from bench import conformance, scaffold
 from bench.conformance import Settings
 from bench.errors import UsageError
-from tests.conftest import TINY, load_records
+from tests.conftest import ROOT, TINY, load_records
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -20,6 +20,8 @@ def test_the_shortest_useful_attack_has_at_most_15_lines(tmp_path: Path) -> None
     (path,) = scaffold.write("mine", "attack", tmp_path, single=True)
     assert path == tmp_path / "mine.py"
     assert len(path.read_text().splitlines()) <= 15
+    # What the README shows is what is written.
+    assert path.read_text() in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("kind", ["attack", "defense", "dataset"])
