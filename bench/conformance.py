@@ -17,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
-from . import __version__, options
+from . import __version__, options, source
 from .errors import BenchError, UsageError, unknown
 from .registry import Entry, Registry
 
@@ -73,20 +73,31 @@ class Target:
         return f"{self.entry.kind} {self.spec}"
 
 
-def check(plugin: str, *, files: Sequence[str] = (), budget: float = Settings.budget) -> Report:
-    """The report on one plugin: a name, with options if wanted, or a file that holds one plugin."""
+def check(
+    plugin: str, *, files: Sequence[str] = (), budget: float = Settings.budget, defenses: Sequence[str] = ()
+) -> Report:
+    """The report on one plugin: a name, with options if wanted, or a file that holds one plugin.
+
+    `defenses` are those that an attack is run on, if not all of the project.
+    """
     (target, *more) = targets(plugin, files)
     if more:
         raise UsageError(f"{plugin} stands for {1 + len(more)} plugins: check them by name, {target.spec!r} first")
-    return Report(target.title, tuple(lines(target, Settings(budget))))
+    return Report(target.title, tuple(lines(target, Settings(budget, tuple(defenses)))))
 
 
 def targets(word: str, files: Sequence[str] = ()) -> list[Target]:
     """What NAME, FILE or PACKAGE stands for."""
     if word.endswith(".py"):
         registry = Registry((*files, word))
-        path = str(Path(word).resolve())
-        return [Target(registry, entry, entry.name) for entry in registry.all() if entry.module == path]
+        path = Path(word).resolve()
+        try:
+            source.read(path, str(path))
+        except source.Unreadable as error:
+            if path.is_file():  # what is wrong with a file that is there is the report's to say
+                broken = Entry("file", path.name, str(path), "", str(path), broken=str(error))
+                return [Target(registry, broken, path.name)]
+        return [Target(registry, entry, entry.name) for entry in registry.all() if entry.module == str(path)]
     registry = Registry(tuple(files))
     name, _ = options.split(word)
     found = [Target(registry, entry, word) for entry in registry.all() if entry.name == name]

@@ -84,7 +84,7 @@ def lines(chosen: Chosen, target: Target, settings: Settings) -> Iterator[Line]:
             trials[name] = _trial(registry, name, chosen, target.spec)
         except Exception as error:  # the defense's fault, not the attack's
             yield Line(NOTE, f"runs on {name}", f"cannot be tried: {said(error)}")
-    with ThreadPoolExecutor(max(1, min(4, len(os.sched_getaffinity(0))))) as pool:
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         try:
             yield from _behaviour(chosen, trials, settings.budget, pool)
         finally:

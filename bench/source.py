@@ -11,7 +11,6 @@ import importlib.util
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -69,7 +68,6 @@ def locate(module: str) -> Path | None:
     return Path(spec.origin) if spec.origin and spec.origin.endswith(".py") else None
 
 
-@cache
 def _top(name: str) -> ModuleSpec | None:
     try:
         return importlib.util.find_spec(name)  # of a top-level name: imports nothing
@@ -141,7 +139,7 @@ def _missing(tree: ast.Module, path: Path, module: str) -> str:
         else:
             continue
         for name in wanted:
-            if name != "__future__" and _top(name) is None:
+            if name not in sys.stdlib_module_names and name not in sys.modules and _top(name) is None:
                 return f"it imports {name!r}, which is not installed"
     return ""
 

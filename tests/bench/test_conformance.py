@@ -196,6 +196,10 @@ def test_a_file_stands_for_its_plugins_and_a_broken_one_fails(bench: Run, tmp_pa
     done = bench("plugin", "check", str(path))
     assert done.returncode == 1
     assert "- ✗ imports: it imports 'not_there_xyz', which is not installed" in done.stdout
+    path.write_text("def broken(:")
+    done = bench("plugin", "check", str(path))
+    assert done.returncode == 1
+    assert "- ✗ imports: cannot be read: invalid syntax (bad.py, line 1)" in done.stdout
 
 
 @pytest.mark.parametrize(
