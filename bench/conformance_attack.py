@@ -132,17 +132,19 @@ def _together(chosen: Chosen, outcomes: dict[str, wall.Outcome], budget: float) 
     handled = [o for o in outcomes.values() if o.status == "ok"]
     if all((o.reason or "").startswith(REFUSALS) for o in outcomes.values()):
         yield Line(BAD, "handles a defense", "it handles none of those tried; name one that it does with --defense")
+    # What never ran is not said to hold.
     late = [name for name, o in outcomes.items() if o.status == "timeout"]
-    slowest = max((o.seconds for o in handled), default=0.0)
-    yield holds(
-        "time",
-        not late,
-        f"at most {slowest:.1f} s of {budget:g}",
-        f"longer than {budget:g} s on {', '.join(late)}: make it faster, or raise --budget if it has to be",
-    )
+    if late:
+        reason = f"longer than {budget:g} s on {', '.join(late)}: make it faster, or raise --budget if it has to be"
+        yield Line(BAD, "time", reason)
+    elif handled:
+        yield Line(GOOD, "time", f"at most {max(o.seconds for o in handled):.1f} s of {budget:g}")
     sees = chosen.info.sees
-    undeclared = [o.reason for o in outcomes.values() if UNDECLARED in (o.reason or "")]
-    yield holds("sees is enough", not undeclared, ", ".join(sees), str(undeclared[0] if undeclared else ""))
+    undeclared = [o.reason or "" for o in outcomes.values() if UNDECLARED in (o.reason or "")]
+    if undeclared:
+        yield Line(BAD, "sees is enough", undeclared[0])
+    elif handled:
+        yield Line(GOOD, "sees is enough", ", ".join(sees))
     used = {word for o in handled for word in o.used}
     idle = [word for word in sees if word not in used]
     if handled and idle:

@@ -94,6 +94,8 @@ def test_an_attack_with_a_flaw_fails_on_it(flaw: str, what: str, said: str) -> N
     assert found[what][0] == BAD, found
     assert said in found[what][1]
     assert failed(found) <= {what, "runs on none"}
+    if flaw == "refuses":  # what never ran is not said to hold
+        assert not {"time", "sees is enough", "deterministic"} & found.keys()
 
 
 def test_a_slow_attack_is_ended_with_its_budget() -> None:
