@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .errors import UsageError as UsageError
     from .plugin import attack as attack
     from .plugin import dataset as dataset
     from .plugin import defense as defense
@@ -32,6 +33,7 @@ if IN_CHECKOUT:
     __path__.append(str(ROOT))
 
 EXPORTS = {
+    "UsageError": "bench.errors",
     "attack": "bench.plugin",
     "dataset": "bench.plugin",
     "defense": "bench.plugin",

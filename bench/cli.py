@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import __version__
+from . import __version__, authoring
 from .errors import BenchError, UsageError
 
 if TYPE_CHECKING:
@@ -124,6 +124,8 @@ def _parser() -> argparse.ArgumentParser:
     board.add_argument("--out", type=Path, default=Path("leaderboards"), metavar="DIR", help="default: leaderboards")
     board.add_argument("--check", action="store_true", help="write nothing; exit 1 if the tables are out of date")
     board.set_defaults(call=_leaderboard)
+
+    authoring.add(commands)
     return parser
 
 

@@ -36,6 +36,7 @@ class Transformer:
     """Any hub id or folder: `hub:org/name` or `hub:path`."""
 
     model: str
+    """hub id or folder"""
     pooling: Literal["cls", "mean"] = "cls"
     """the first token, as the papers do, or the mean over all tokens"""
     max_length: int = 128
@@ -199,9 +200,8 @@ def _forward(
     """`pooled` turns a batch of token numbers into ROWS × d."""
     import torch
 
-    first, second = _split(texts)
-    tokens = tokenizer(first, second, truncation=True, max_length=max_length)
-    columns = {name: (tokens[name], 0) for name in ("attention_mask", "token_type_ids") if name in tokens}
+    tokens = _tokens(tokenizer, texts, max_length)
+    columns = {name: (values, 0) for name, values in tokens.items()}
     columns["input_ids"] = (tokens["input_ids"], tokenizer.pad_token_id or 0)
     parts: list[Any] = [None] * len(texts)
     with torch.inference_mode():
@@ -214,11 +214,22 @@ def _forward(
     return np.stack(parts)
 
 
-def _split(texts: Sequence[str]) -> tuple[list[str], list[str] | None]:
-    if not any(PAIR in text for text in texts):
-        return list(texts), None
-    parts = [text.partition(PAIR) for text in texts]
-    return [first for first, _, _ in parts], [second for _, _, second in parts]
+def _tokens(tokenizer: Any, texts: Sequence[str], max_length: int) -> dict[str, list[list[int]]]:
+    """Token numbers of each text. Pairs apart from the others: in one call with them a single text would be given an
+    empty second part, and with it another vector."""
+    found: dict[str, list[list[int]]] = {}
+    for paired in (False, True):
+        rows = [row for row, text in enumerate(texts) if (PAIR in text) == paired]
+        if not rows:
+            continue
+        parts = [texts[row].partition(PAIR) for row in rows]
+        second = [part[2] for part in parts] if paired else None
+        tokens = tokenizer([part[0] for part in parts], second, truncation=True, max_length=max_length)
+        for name in {"input_ids", "attention_mask", "token_type_ids"} & set(tokens):
+            column = found.setdefault(name, [[] for _ in texts])
+            for row, values in zip(rows, tokens[name], strict=True):
+                column[row] = values
+    return found
 
 
 def _batches(lengths: list[int]) -> Iterator[tuple[list[int], int]]:

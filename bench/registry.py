@@ -1,13 +1,13 @@
 """Finds plugins in three places by one path, and imports one only when it is used.
 
-The folders of this project and `--plugin` files are read as source: a plugin's name is the first argument of
-its decorator, so names can be listed without importing anything. Installed packages announce theirs as entry
-points in the groups `bench.attacks`, `bench.defenses`, `bench.datasets` and `bench.encoders`.
+The folders of this project, `--plugin` files and the modules that installed packages announce as entry points (in the
+groups `bench.attacks`, `bench.defenses`, `bench.datasets` and `bench.encoders`) are all read as source: a plugin's
+name is the first argument of its decorator, so everything can be listed without importing anything. A plugin that
+could not be imported is listed as broken, with the reason, and harms no other.
 """
 
 from __future__ import annotations
 
-import ast
 import importlib
 import importlib.util
 import sys
@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import IN_CHECKOUT, ROOT, options
+from . import IN_CHECKOUT, ROOT, options, source
 from .errors import UsageError, unknown
 from .plugin import KINDS, Info
 
@@ -39,27 +39,25 @@ class Entry:
     summary: str = ""
     options: dict[str, str] = field(default_factory=dict)
     broken: str = ""
+    package: str = ""
+    """the installed distribution that announces it"""
+
+    @property
+    def built_in(self) -> bool:
+        return self.module.startswith("bench.") and not self.package
 
     def load(self) -> type:
         try:
             module = _import(self.module)
         except UsageError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise UsageError(f"{self.kind} {self.name!r} ({self.where}) cannot be imported: {error!r}") from error
         cls = getattr(module, self.cls, None)
         info = getattr(cls, "__plugin__", None)
         if not isinstance(cls, type) or not isinstance(info, Info) or info.kind != self.kind:
             raise UsageError(f"{self.where}: {self.cls!r} is not a class under @{self.kind}(...)")
         return cls
-
-    @property
-    def source(self) -> Path | None:
-        """The file whose code decides this plugin's numbers."""
-        if self.module.endswith(".py"):
-            return Path(self.module)
-        spec = importlib.util.find_spec(self.module)
-        return Path(spec.origin) if spec and spec.origin else None
 
 
 @dataclass(frozen=True)
@@ -86,6 +84,10 @@ class Registry:
         if found[name].broken:
             raise UsageError(f"{kind} {name!r} ({found[name].where}) is broken: {found[name].broken}")
         return found[name]
+
+    def all(self) -> list[Entry]:
+        """Every plugin of every kind; unlike `of`, also where two share a name."""
+        return [entry for kind in KINDS for entry in self._by_kind[kind]]
 
     def make(self, kind: str, spec: str) -> Any:
         """The plugin that `name:option=value,...` describes."""
@@ -116,7 +118,7 @@ def _from_files(files: Sequence[str]) -> Iterator[Entry]:
         entries = list(_scan(path, str(path), "attack"))
         if not entries:
             raise UsageError(f"--plugin {name}: no class under @attack, @defense, @dataset or @encoder in it")
-        if entries[0].broken:
+        if not entries[0].cls:
             raise UsageError(f"--plugin {name}: {entries[0].broken}")
         yield from entries
 
@@ -124,44 +126,55 @@ def _from_files(files: Sequence[str]) -> Iterator[Entry]:
 def _installed() -> Iterator[Entry]:
     for kind in KINDS:
         points: Iterable[EntryPoint] = entry_points(group=f"bench.{kind}s")
-        for point in points:
-            package = point.dist.name if point.dist else "an installed package"
-            module, _, cls = point.value.partition(":")
-            yield Entry(kind, point.name, module, cls, f"package {package} ({point.value})", f"from {package}")
+        yield from (_announced(kind, point) for point in points)
+
+
+def _announced(kind: str, point: EntryPoint) -> Entry:
+    package = point.dist.name if point.dist else "an installed package"
+    where = f"package {package} ({point.value})"
+    module, _, cls = point.value.partition("[")[0].strip().partition(":")
+
+    def entry(summary: str = "", options: dict[str, str] | None = None, broken: str = "") -> Entry:
+        return Entry(kind, point.name, module, cls, where, summary, options or {}, broken, package)
+
+    if not cls:
+        return entry(broken=f"its entry point says {point.value!r}: write module:Class")
+    try:
+        path = source.locate(module)
+        if path is None:  # compiled: nothing to read, and nothing against it
+            return entry(f"from {package}")
+        found = source.read(path, module)
+    except source.Unreadable as error:
+        return entry(broken=str(error))
+    if found.missing:
+        return entry(broken=found.missing)
+    for plugin in found.plugins:
+        if plugin.cls == cls and plugin.kind == kind:
+            differs = f"its entry point calls it {point.name!r}, its decorator {plugin.name!r}: make them the same"
+            return entry(plugin.summary, plugin.options, "" if plugin.name == point.name else differs)
+    if cls in found.names and cls not in {plugin.cls for plugin in found.plugins}:
+        return entry(f"from {package}")  # handed on from another module: seen when it is loaded
+    return entry(broken=f"{module} has no class {cls!r} under @{kind}(...)")
 
 
 def _scan(path: Path, module: str, kind: str) -> Iterator[Entry]:
-    """Entries for the decorated classes of a file, from its source alone."""
+    """Entries for the decorated classes of a file; `kind` is what an unreadable one is listed as."""
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-    except (SyntaxError, UnicodeDecodeError) as error:
-        yield Entry(kind, path.stem.replace("_", "-"), module, "", str(path), broken=f"cannot be read: {error}")
+        found = source.read(path, module)
+    except source.Unreadable as error:
+        yield Entry(kind, path.stem.replace("_", "-"), module, "", str(path), broken=str(error))
         return
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    for node in classes.values():
-        for mark in node.decorator_list:
-            if not (isinstance(mark, ast.Call) and mark.args and isinstance(mark.args[0], ast.Constant)):
-                continue
-            word = mark.func.attr if isinstance(mark.func, ast.Attribute) else getattr(mark.func, "id", "")
-            if word in KINDS:
-                summary = (ast.get_docstring(node) or "").split("\n\n")[0].replace("\n", " ")
-                yield Entry(
-                    word, str(mark.args[0].value), module, node.name, str(path), summary, _fields(node, classes)
-                )
-
-
-def _fields(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> dict[str, str]:
-    """Options with their defaults, those that a class of the same file hands down included."""
-    found: dict[str, str] = {}
-    for base in node.bases:
-        if isinstance(base, ast.Name) and base.id in classes:
-            found |= _fields(classes[base.id], classes)
-    for item in node.body:
-        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
-            found[item.target.id] = ast.unparse(item.value) if item.value else "(required)"
-            if "ClassVar" in ast.unparse(item.annotation):  # a constant of the class, not an option
-                del found[item.target.id]
-    return found
+    for plugin in found.plugins:
+        yield Entry(
+            plugin.kind,
+            plugin.name,
+            module,
+            plugin.cls,
+            str(path),
+            plugin.summary,
+            plugin.options,
+            found.missing,
+        )
 
 
 def _import(module: str) -> ModuleType:

@@ -63,6 +63,7 @@ class Demo:
     """Sentences written by a seeded grammar, so that the first command works offline."""
 
     label: Literal["acceptability", "sentiment"] = "acceptability"
+    """which of a sentence's two labels is used"""
 
     def load(self, split: str) -> Examples:
         texts, acceptability, sentiment = zip(*sentences(split), strict=True)

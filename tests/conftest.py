@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -44,6 +45,20 @@ def _home(tmp_path: Path) -> Path:
     home = tmp_path / "home"
     home.mkdir(exist_ok=True)
     return home
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project as it is installed elsewhere."""
+    # From a copy: building leaves files behind in the tree.
+    copy = tmp_path_factory.mktemp("source") / "project"
+    left_out = (".venv", ".git", "__pycache__", ".*_cache", "build", "results", "*.egg-info")
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*left_out))
+    out = tmp_path_factory.mktemp("wheel")
+    code = "import sys; from setuptools.build_meta import build_wheel; print(build_wheel(sys.argv[1]))"
+    done = subprocess.run([sys.executable, "-c", code, str(out)], cwd=copy, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return next(out.glob("*.whl"))
 
 
 def load_records(folder: Path) -> dict[str, dict[str, Any]]:

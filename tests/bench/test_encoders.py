@@ -48,6 +48,12 @@ def test_a_pair_is_given_to_the_model_as_a_pair(minilm: MiniLM) -> None:
     np.testing.assert_allclose(minilm.encode(["A dog.\tA cat."]), expected, atol=1e-5)
 
 
+def test_a_pair_beside_it_does_not_change_a_single_text(minilm: MiniLM) -> None:
+    together = minilm.encode(["A dog.", "A dog.\tA cat.", "Rain."])
+    alone = [minilm.encode([text])[0] for text in ("A dog.", "A dog.\tA cat.", "Rain.")]
+    assert np.array_equal(together, alone)
+
+
 def test_sbert_gives_what_sentence_transformers_gives() -> None:
     scorer = SentenceBert()
     direct = scorer._loaded.encode(TEXTS[:20], normalize_embeddings=True, show_progress_bar=False)

@@ -116,6 +116,98 @@ def test_a_plugin_that_fails_to_import_says_why_and_harms_nothing_else(tmp_path:
     assert found.make("attack", "rss").top == 16
 
 
+def announce(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, str]) -> None:
+    found = [EntryPoint(name, value, "bench.attacks") for name, value in points]
+    monkeypatch.setattr(registry, "entry_points", lambda group: found if group == "bench.attacks" else [])
+
+
+@pytest.mark.parametrize(
+    ("value", "content", "said"),
+    [
+        ("their_package_gone:Mine", None, "there is no module 'their_package_gone'"),
+        ("{module}.inner:Mine", ATTACK, "there is no module"),
+        ("{module}:Mine", "def broken(:", "cannot be read"),
+        ("{module}:Mine", "x = '\\udcff'\0", "cannot be read"),
+        ("{module}:Mine", "import a_module_that_is_not_there\n" + ATTACK, "'a_module_that_is_not_there', which is not"),
+        ("{module}:Mine", "from bench import Guess, lookalike\n" + ATTACK, "'lookalike' from bench"),
+        ("{module}:Other", ATTACK, "no class 'Other' under @attack"),
+        ("{module}:Mine", ATTACK.replace("@attack", "@defense"), "no class 'Mine' under @attack"),
+        ("{module}:Mine", ATTACK.replace("{name!r}", "'other'"), "make them the same"),
+        ("{module}", ATTACK, "write module:Class"),
+    ],
+)
+def test_a_broken_entry_point_is_listed_with_the_reason_and_harms_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, content: str | None, said: str
+) -> None:
+    module = f"their_package_{tmp_path.name}"
+    if content is not None:
+        (tmp_path / f"{module}.py").write_text(
+            content.replace("{name!r}", "'theirs'").replace("{{", "{").replace("}}", "}")
+        )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    announce(monkeypatch, ("theirs", value.replace("{module}", module)))
+    found = Registry()
+    assert said in found.of("attack")["theirs"].broken
+    with pytest.raises(UsageError, match="is broken"):
+        found.make("attack", "theirs")
+    assert found.make("attack", "rss").top == 16
+
+
+def test_listing_an_entry_point_imports_neither_it_nor_the_package_around_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "their_loud_package"
+    (package / "inner").mkdir(parents=True)
+    for path in (package / "__init__.py", package / "inner" / "__init__.py"):
+        path.write_text("raise RuntimeError('imported')")
+    (package / "inner" / "_helper.py").write_text("")
+    write(package / "inner" / "mine.py", "theirs")
+    source = (package / "inner" / "mine.py").read_text()
+    (package / "inner" / "mine.py").write_text("from ._helper import x\n" + source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    announce(monkeypatch, ("theirs", "their_loud_package.inner.mine:Mine"))
+    entry = Registry().of("attack")["theirs"]
+    assert (entry.summary, entry.options, entry.broken) == ("Says something.", {"top": "1"}, "")
+    assert not any(name.startswith("their_loud_package") for name in sys.modules)
+    with pytest.raises(UsageError, match="RuntimeError"):
+        entry.load()
+    (package / "inner" / "_helper.py").unlink()
+    assert "._helper, which is not there" in Registry().of("attack")["theirs"].broken
+
+
+def test_a_class_that_an_entry_point_hands_on_is_taken_on_trust_until_it_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "their_tidy_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .mine import Mine\n")
+    write(package / "mine.py", "theirs")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    announce(monkeypatch, ("theirs", "their_tidy_package:Mine"))
+    assert Registry().of("attack")["theirs"].broken == ""
+    assert Registry().make("attack", "theirs:top=2").top == 2
+
+
+def test_imports_that_may_have_been_thought_of_do_not_break_a_plugin(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("try:\n    import not_there_xyz\nexcept ImportError:\n    pass\n" + ATTACK.format(name="mine"))
+    assert Registry((str(path),)).make("attack", "mine").top == 1
+
+
+def test_a_file_that_imports_from_beside_itself_is_broken(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("from .helper import x\n" + ATTACK.format(name="mine"))
+    with pytest.raises(UsageError, match="a single file cannot"):
+        Registry((str(path),)).make("attack", "mine")
+
+
+def test_a_plugin_that_ends_the_process_on_import_is_an_error_like_others(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("import sys\nsys.exit(0)\n" + ATTACK.format(name="mine"))
+    with pytest.raises(UsageError, match="cannot be imported: SystemExit"):
+        Registry((str(path),)).make("attack", "mine")
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

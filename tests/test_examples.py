@@ -1,0 +1,130 @@
+"""Packages that the project knows nothing of, installed into a fresh environment, stand beside the built-in plugins."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PLUGINS, ROOT
+
+PACKAGES = ("examples/centred-search", "examples/gaussian-noise", "hideseek-freshly-made")
+SUITE = """
+dataset = "demo"
+encoder = "toy"
+examples = 40
+candidates = 120
+defense = ["none", "gaussian-noise:scale=3"]
+attack = ["rss", "centred-search", "freshly-made"]
+"""
+
+
+class Elsewhere:
+    """An environment with the project's wheel and three foreign packages."""
+
+    def __init__(self, home: Path):
+        self.home = home
+        self.python = home / "venv" / "bin" / "python"
+        self.site = next((home / "venv" / "lib").glob("python*/site-packages"))
+
+    def __call__(self, *args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([str(self.python), *args], cwd=self.home, capture_output=True, text=True, timeout=300)
+
+    def bench(self, *args: str) -> subprocess.CompletedProcess[str]:
+        return self("-m", "bench", *args)
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Elsewhere:
+    home = tmp_path_factory.mktemp("elsewhere")
+    venv.create(home / "venv", with_pip=False)
+    place = Elsewhere(home)
+    # Libraries are borrowed from the environment of the tests: nothing is downloaded.
+    (place.site / "borrowed.pth").write_text("\n".join(p for p in sys.path if p.endswith("site-packages")))
+    # Copies: building leaves files behind in the tree.
+    shutil.copytree(ROOT / "examples", home / "examples")
+    made = subprocess.run(
+        [sys.executable, "-m", "bench", "plugin", "new", "freshly-made"], cwd=home, capture_output=True, text=True
+    )
+    assert made.returncode == 0, made.stderr
+    packages = [home / name for name in PACKAGES]
+    pip = [sys.executable, "-m", "pip", "--python", str(place.python), "install", "--quiet"]
+    offline = ("--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check")
+    command = [*pip, *offline, str(wheel), *map(str, packages)]
+    done = subprocess.run(command, cwd=home, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    code = "import bench, hideseek_gaussian_noise as g; print(bench.__file__, g.__file__)"
+    seen = place("-c", code).stdout.split()
+    assert all(path.startswith(str(place.site)) for path in seen), "the checkout must not be what is tested"
+    return place
+
+
+def test_installed_plugins_are_listed_with_their_summary_and_options(elsewhere: Elsewhere) -> None:
+    done = elsewhere.bench("list", "--json")
+    assert done.returncode == 0, done.stderr
+    found = {row["name"]: row for rows in json.loads(done.stdout).values() for row in rows}
+    assert found["gaussian-noise"]["summary"].startswith("Each vector plus Gaussian noise")
+    assert found["gaussian-noise"]["options"] == {"scale": "0.1"}
+    assert "package hideseek-centred-search" in found["centred-search"]["where"]
+    assert {"texthide", "rss", "freshly-made"} <= found.keys()
+
+
+def test_they_run_in_a_suite_and_stand_in_the_tables_beside_the_built_in_ones(elsewhere: Elsewhere) -> None:
+    (elsewhere.home / "mine.toml").write_text(SUITE)
+    done = elsewhere.bench("run", "--suite", "mine.toml", "--plugin", str(PLUGINS / "toy.py"), "--json")
+    assert done.returncode == 0, done.stderr
+    records = {(r["defense"]["name"], r["attack"]["name"]): r for r in json.loads(done.stdout)}
+    assert len(records) == 6
+    noisy = records["gaussian-noise", "centred-search"]
+    assert noisy["defense"]["options"] == {"scale": 3.0}
+    assert noisy["metrics"]["identity"]["value"] < records["none", "centred-search"]["metrics"]["identity"]["value"]
+    assert elsewhere.bench("leaderboard", "--out", "board").returncode == 0
+    table = (elsewhere.home / "board" / "leaderboard.md").read_text()
+    for defense in ("none", "gaussian-noise:scale=3.0"):
+        for attack in ("rss", "centred-search", "freshly-made"):
+            assert f"| {defense} |  | {attack} |" in table
+    rows = list(csv.DictReader((elsewhere.home / "board" / "leaderboard.csv").open()))
+    assert {row["status"] for row in rows} == {"ok"}
+
+
+def test_a_package_is_checked_by_its_name(elsewhere: Elsewhere) -> None:
+    done = elsewhere.bench("plugin", "check", "hideseek-gaussian-noise")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "### defense gaussian-noise" in done.stdout
+    assert "package hideseek-gaussian-noise (hideseek_gaussian_noise:GaussianNoise)" in done.stdout
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_their_own_tests_pass(elsewhere: Elsewhere, package: str) -> None:
+    done = elsewhere("-m", "pytest", "-q", "-p", "no:cacheprovider", f"{package}/tests")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*/*.py")), ids=lambda path: path.stem)
+def test_examples_are_read_in_a_minute(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 40
+
+
+def test_one_that_breaks_is_listed_as_broken_and_harms_no_other(elsewhere: Elsewhere) -> None:
+    module = elsewhere.site / "hideseek_freshly_made.py"
+    whole = module.read_text()
+    try:
+        for text, said in [("def broken(:", "cannot be read"), ("import not_there_xyz\n" + whole, "not installed")]:
+            module.write_text(text)
+            done = elsewhere.bench("list", "attacks")
+            assert done.returncode == 0, done.stderr
+            (line,) = (row for row in done.stdout.splitlines() if "freshly-made" in row)
+            assert "BROKEN: " in line
+            assert said in line
+            assert "centred-search" in done.stdout
+            refused = elsewhere.bench("run", "--defense", "none", "--attack", "freshly-made")
+            assert refused.returncode == 2
+            assert "is broken" in refused.stderr
+    finally:
+        module.write_text(whole)
