@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import __version__, authoring
+from . import __version__, authoring, submission
 from .errors import BenchError, UsageError
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     board.set_defaults(call=_leaderboard)
 
     authoring.add(commands)
+    submission.add(commands)
     return parser
 
 

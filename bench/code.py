@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.util
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from . import EXPORTS, IN_CHECKOUT, ROOT
+from . import EXPORTS, IN_CHECKOUT, ROOT, source
 
 PACKAGE = Path(__file__).resolve().parent
 
@@ -57,10 +56,9 @@ def _locate(name: str, user: str) -> Path | None:
     if top != user.split(".")[0]:
         return None
     try:
-        spec = importlib.util.find_spec(name)
-    except ModuleNotFoundError:  # `from pkg.helper import f`: the name may be a function, not a module
+        return source.locate(name)  # without importing anything: the code may be a stranger's
+    except source.Unreadable:  # `from pkg.helper import f`: the name may be a function, not a module
         return None
-    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
 
 
 @cache

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PLUGINS, ROOT
+from tests.sealing import needs_sandbox
 
 PACKAGES = ("examples/centred-search", "examples/gaussian-noise", "hideseek-freshly-made")
 SUITE = """
@@ -98,6 +99,50 @@ def test_a_package_is_checked_by_its_name(elsewhere: Elsewhere) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "### defense gaussian-noise" in done.stdout
     assert "package hideseek-gaussian-noise (hideseek_gaussian_noise:GaussianNoise)" in done.stdout
+
+
+@needs_sandbox
+def test_a_package_is_submitted_by_a_line_in_plugins_toml(elsewhere: Elsewhere) -> None:
+    """The whole flow of a pull request: what is new, check, sealed run, one cell again, records and tables."""
+    repo = elsewhere.home / "repo"
+    board = repo / "leaderboards"
+    board.mkdir(parents=True)
+    (board / "plugins.toml").write_text("[packages]\n")
+    (repo / "tiny.toml").write_text(SUITE.replace("gaussian-noise:scale=3", "mix-only"))
+
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=me", "-c", "user.email=me@localhost")
+        subprocess.run(["git", *who, *words], cwd=repo, check=True, capture_output=True)
+
+    def submit(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [str(elsewhere.python), "-m", "bench", "submit", "--base", "HEAD", "--suite", "tiny.toml", *words]
+        command += ["--plugin", str(PLUGINS / "toy.py")]
+        return subprocess.run(command, cwd=repo, capture_output=True, text=True, timeout=600)
+
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "before")
+    nothing = submit("--dry-run")
+    assert nothing.returncode == 2
+    assert "nothing to submit" in nothing.stderr
+    (board / "plugins.toml").write_text('[packages]\nhideseek-centred-search = "9.9"\n')
+    absent = submit("--dry-run")
+    assert absent.returncode == 2
+    assert "hideseek-centred-search==9.9 of plugins.toml is not installed" in absent.stderr
+    (board / "plugins.toml").write_text('[packages]\nhideseek-centred-search = "0.1.0"\n')
+    tried = submit("--dry-run")
+    assert tried.returncode == 0, tried.stdout + tried.stderr
+    assert "✓ deterministic" in tried.stdout
+    assert "accepted: 2 records (0 failed)" in tried.stdout
+    assert sorted(path.name for path in board.iterdir()) == ["plugins.toml"]
+    done = submit()
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = [json.loads(path.read_text()) for path in (board / "records").glob("*.json")]
+    assert [record["attack"]["name"] for record in records] == ["centred-search"] * 2
+    assert all(record["salt"] and record["sealed"]["attempts"] == {} for record in records)
+    assert "centred-search" in (board / "leaderboard.md").read_text()
+    check = ("leaderboard", "--results", str(board / "records"), "--out", str(board), "--check")
+    assert elsewhere.bench(*check).returncode == 0
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from bench import sandbox
-from bench.errors import UsageError
 from tests.conftest import PLUGINS, TINY
+from tests.sealing import needs_sandbox
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 CHEATS = ("--plugin", str(PLUGINS / "cheats.py"))
@@ -35,18 +35,6 @@ SEEN = {
     "sends-too-much": "above the limit",
     "sends-strange-names": "arrays that no guess has",
 }
-
-
-def _no_sandbox() -> str:
-    try:
-        sandbox.require()
-    except UsageError as error:
-        return f"no sandbox on this machine: {error}"
-    return ""
-
-
-MISSING = _no_sandbox()
-needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,50 @@
+"""What a submission is refused for. How one is accepted, from an installed package: tests/test_examples.py."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import submission
+from bench.errors import BenchError
+from tests.conftest import PLUGINS
+from tests.sealing import needs_sandbox
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def record(status: str = "ok", attempts: dict[str, int] | None = None) -> dict[str, Any]:
+    about = {"status": status, "attack": {"label": "mine"}, "error": None if status == "ok" else "it broke"}
+    return {**about, "sealed": {"attempts": attempts or {}, "left_behind": 0}}
+
+
+def test_one_attempt_to_reach_beyond_the_view_is_enough() -> None:
+    submission._refuse([record(), record("failed")])  # a cell may fail, and is shown as failed
+    with pytest.raises(BenchError, match="reached beyond its view \\(walked the heap\\)"):
+        submission._refuse([record(), record(attempts={"walked the heap": 3})])
+    with pytest.raises(BenchError, match="not one cell came to an end; the first says: it broke"):
+        submission._refuse([record("failed"), record("timeout")])
+
+
+@needs_sandbox
+def test_an_attack_that_does_not_conform_is_refused_before_it_is_run(bench: Run, tmp_path: Path) -> None:
+    done = bench("submit", "outlives", "--plugin", str(PLUGINS / "cheats.py"), "--dry-run")
+    assert done.returncode == 1
+    assert "✗ paper" in done.stdout
+    assert "refused: outlives does not pass its checks" in done.stderr
+    assert "2/4" not in done.stdout
+    assert not (tmp_path / "home" / "results").exists()
+
+
+@needs_sandbox
+def test_a_typo_and_a_folder_without_history(bench: Run) -> None:
+    typo = bench("submit", "rsss", "--dry-run")
+    assert typo.returncode == 2
+    assert "did you mean 'rss'?" in typo.stderr
+    nowhere = bench("submit", "--dry-run")
+    assert nowhere.returncode == 2
+    assert "name the attacks to submit" in nowhere.stderr
