@@ -124,6 +124,8 @@ def _names(tree: ast.Module) -> Iterator[str]:
 def _missing(tree: ast.Module, path: Path, module: str) -> str:
     """Only imports that happen for certain count: those inside `try`, `if` or a function may have been thought of."""
     for node in tree.body:
+        if isinstance(node, ast.Raise):
+            return f"line {node.lineno} raises {ast.unparse(node)[6:86]} when it is imported"
         if isinstance(node, ast.Import):
             wanted = [alias.name.split(".")[0] for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level:

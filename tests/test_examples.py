@@ -160,7 +160,11 @@ def test_one_that_breaks_is_listed_as_broken_and_harms_no_other(elsewhere: Elsew
     module = elsewhere.site / "hideseek_freshly_made.py"
     whole = module.read_text()
     try:
-        for text, said in [("def broken(:", "cannot be read"), ("import not_there_xyz\n" + whole, "not installed")]:
+        for text, said in [
+            ("def broken(:", "cannot be read"),
+            ("import not_there_xyz\n" + whole, "not installed"),
+            (whole + "\nraise RuntimeError('no licence')\n", "raises RuntimeError('no licence')"),
+        ]:
             module.write_text(text)
             done = elsewhere.bench("list", "attacks")
             assert done.returncode == 0, done.stderr
