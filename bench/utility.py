@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import mixing, scene
+from . import mixing, scene, victims
 from .errors import DataError, UsageError
 from .seeds import generator
 from .types import Corpus, Examples, Floats, Key
@@ -45,7 +45,7 @@ def measure(cell: Trial, training: Training, *, device: str, progress: scene.Pro
     train, fingerprint = scene.load(cell.dataset.plugin, "train")
     dev, _ = scene.load(cell.dataset.plugin, "dev")
     names = metrics_for(cell.dataset.info.metrics, train, dev)
-    vectors = scene.encode(cell, [*train.texts, *dev.texts], device, progress)
+    vectors = np.concatenate([scene.encode(cell, part, device, progress) for part in (train, dev)])
     public = scene.public_corpus(cell, device, progress)
     rng = generator(cell.seed, "utility", fingerprint, cell.defense.name, cell.defense.options)
     start = time.perf_counter()
@@ -138,7 +138,8 @@ def _fit(
     spread[spread < 1e-6] = 1
     level, range_ = (0.0, 1.0) if classes else (float(targets.mean()), float(targets.std()) or 1.0)
     torch.manual_seed(seed)
-    head = _head(encodings.shape[1], targets.shape[1], training).to(device)
+    size = (encodings.shape[1], targets.shape[1], training.layers)
+    head = victims.head(*size, dropout=training.dropout, shared=training.shared).to(device)
     steps = -(-len(encodings) // training.batch)
     optimizer = torch.optim.AdamW(head.parameters(), lr=training.rate)
     warm = max(1, int(training.warmup * steps))
@@ -162,14 +163,3 @@ def _fit(
         out = head(torch.as_tensor((questions - mean) / spread, device=device))
     scores: Floats = out.cpu().numpy() * range_ + level
     return scores
-
-
-def _head(dim: int, outputs: int, training: Training) -> Any:
-    """Hidden layers of the encoder's width."""
-    from torch import nn
-
-    hidden = nn.Linear(dim, dim)
-    layers: list[Any] = []
-    for _ in range(training.layers):
-        layers += [hidden if training.shared else nn.Linear(dim, dim), nn.ReLU(), nn.Dropout(training.dropout)]
-    return nn.Sequential(*layers, nn.Linear(dim, outputs))

@@ -155,10 +155,16 @@ def _listen(
             used = tuple(map(str, facts.get("used") or ()))
             return (
                 "ok",
-                Guess(texts=facts.get("texts"), details=facts.get("details") or {}, **arrays),
+                _guess(facts, arrays),
                 None,
                 used,
             )
+
+
+def _guess(facts: dict[str, Any], arrays: dict[str, Any]) -> Guess:
+    trail = {name[len(channel.TRAIL) :]: array for name, array in arrays.items() if name.startswith(channel.TRAIL)}
+    plain = {name: array for name, array in arrays.items() if not name.startswith(channel.TRAIL)}
+    return Guess(texts=facts.get("texts"), details=facts.get("details") or {}, trail=trail, **plain)
 
 
 def _answer(sock: socket.socket, oracle: Callable[[Floats], Floats], arrays: dict[str, Any]) -> None:
@@ -170,11 +176,17 @@ def _answer(sock: socket.socket, oracle: Callable[[Floats], Floats], arrays: dic
         channel.send(sock, "answer", encodings=encodings)
 
 
-def check(guess: Guess, items: int, rows: int, dim: int) -> str | None:
+def check(guess: Guess, items: int, rows: int, dim: int, picture: tuple[int, ...] = ()) -> str | None:
     """What is wrong with a guess for this release, in words for its author; None if nothing is."""
-    given = [name for name in ("ranking", "vectors", "texts") if getattr(guess, name) is not None]
+    given = [name for name in ("ranking", "vectors", "texts", "images") if getattr(guess, name) is not None]
     if len(given) != 1:
         return f"a guess holds exactly one of ranking, vectors and texts; this one holds {given or 'none'}"
+    if (given == ["images"]) != bool(picture):
+        return f"a guess of {given[0]} does not fit: the private examples are {'pictures' if picture else 'text'}"
+    if guess.images is not None:
+        shape = np.asarray(guess.images).shape
+        if len(shape) != 5 or shape[0] != items or not shape[1] or shape[2:] != picture:
+            return f"the pictures have shape {shape}; expected {items} × dummies × {' × '.join(map(str, picture))}"
     if guess.ranking is not None:
         ranking = np.asarray(guess.ranking)
         if ranking.ndim != 2 or len(ranking) != items or not ranking.shape[1]:
