@@ -74,8 +74,8 @@ def _attack(view: View, problem: Matching, start: Any, options: DLG, trail: _Tra
             continue
         settings = Settings(options.steps, options.inner, options.history, options.rate or 1.0, options.search)
         found.append(minimise(objective, first, settings, watch))
-    joined = [torch.cat([getattr(one, name) for one in found]) for name in ("best", "loss", "ended", "iterations")]
-    return Found(*joined, sum(one.evaluations for one in found))
+    joined = {n: torch.cat([getattr(one, n) for one in found]) for n in ("best", "loss", "ended", "iterations")}
+    return Found(evaluations=sum(one.evaluations for one in found), **joined)
 
 
 def _watch(view: View, rows: torch.Tensor, options: DLG, trail: _Trail | None, attempt: int) -> Watch:
@@ -85,7 +85,7 @@ def _watch(view: View, rows: torch.Tensor, options: DLG, trail: _Trail | None, a
     def watch(iteration: int, number: torch.Tensor, x: torch.Tensor, loss: torch.Tensor) -> None:
         if trail is not None:
             trail.add(iteration, rows[number], x, loss)
-        if time.monotonic() - last[0] > 2:
+        if time.monotonic() - last[0] > 10:
             last[0] = time.monotonic()
             view.stage(f"{tries}iteration {iteration:,} of {total:,}, {len(number)} of {len(rows)} attacks going on")
 
@@ -118,7 +118,9 @@ class _Trail:
         found = {
             "steps": self.steps,
             "distance": self.distance.numpy(),
-            "images": self.problem.inputs(flat).reshape(*shape[:2], self.problem.unknown.dummies, *self.problem.model.picture),
+            "images": self.problem.inputs(flat).reshape(
+                *shape[:2], self.problem.unknown.dummies, *self.problem.model.picture
+            ),
         }
         if self.problem.unknown.mask:
             found["masks"] = self.problem.split(flat)["mask"].reshape(*shape[:2], -1).numpy()

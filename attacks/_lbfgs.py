@@ -2,8 +2,10 @@
 
 One problem follows torch.optim.LBFGS step for step, its outer `step()` calls included; torch's own class would couple
 problems that share a tensor through its dot products. Instead of torch's two loops over the history, the direction
-comes from the same recursion in coefficients (two triangular solves with SᵀY), so that the memory of all problems is
-read in two batched products an iteration. Memory: 2 · history · n values a problem.
+comes from the same recursion in coefficients, so that the memory of all problems is read in two batched products an
+iteration. The recursion's triangular matrix R (the products s_i · y_j with i no younger than j) is kept inverted: a new
+pair adds a column to the inverse, an old one leaves it by taking its row and column along. So slots need no order.
+Memory: 2 · history · n values a problem.
 
 A problem leaves the batch when torch's loop could not move it any more (`Ended`), or when its steps are used up.
 """
@@ -30,7 +32,7 @@ CURVATURE = 1e-10
 
 
 class Ended(IntEnum):
-    """Why a problem left. After FLAT and STATIONARY torch would evaluate the same point for ever, after BROKEN only NaN."""
+    """Why a problem left. After FLAT and STATIONARY torch would stay at this point for ever, after BROKEN at NaN."""
 
     RUNNING = 0
     BUDGET = 1
@@ -77,15 +79,15 @@ def minimise(objective: Objective, start: Tensor, settings: Settings, watch: Wat
 
 
 class _Run:
-    """Arrays have a row for each problem still in, in the first `live` rows: one that leaves gives its row to the last."""
+    """Arrays have a row for each problem still in, the first `live` ones: one that leaves gives its row to the last."""
 
     def __init__(self, objective: Objective, start: Tensor, settings: Settings, watch: Watch | None):
         self.objective, self.set, self.watch = objective, settings, watch
         b, n = start.shape
         h = settings.history
-        like = {"dtype": start.dtype, "device": start.device}
-        small = {"dtype": torch.float64, "device": start.device}
-        count = {"dtype": torch.int64, "device": start.device}
+        like: dict[str, Any] = {"dtype": start.dtype, "device": start.device}
+        small: dict[str, Any] = {"dtype": torch.float64, "device": start.device}
+        count: dict[str, Any] = {"dtype": torch.int64, "device": start.device}
         self.best, self.best_loss = start.clone(), torch.full((b,), torch.inf, **like)
         self.ended, self.iterations = torch.zeros(b, **count), torch.zeros(b, **count)
         self.evaluations = 0
@@ -102,7 +104,8 @@ class _Run:
             "scale": torch.ones(b, **small),
             "s": torch.zeros(b, h, n, **like),
             "y": torch.zeros(b, h, n, **like),
-            "sy": torch.zeros(b, h, h, **small),
+            "inverse": torch.zeros(b, h, h, **small),
+            "diagonal": torch.zeros(b, h, **small),
             "yy": torch.zeros(b, h, h, **small),
             "filled": torch.zeros(b, **count),
             "head": torch.zeros(b, **count),
@@ -114,10 +117,10 @@ class _Run:
 
     def __getattr__(self, name: str) -> Tensor:
         """The live rows of an array."""
-        try:
-            return self.__dict__["rows"][name][: self.__dict__["live"]]
-        except KeyError as error:
-            raise AttributeError(name) from error
+        rows: dict[str, Tensor] = self.__dict__.get("rows", {})
+        if name not in rows:
+            raise AttributeError(name)
+        return rows[name][: self.live]
 
     def run(self) -> Found:
         loss, gradient = self._evaluate(self.x, self.number)
@@ -173,46 +176,42 @@ class _Run:
         self.fresh = (at, slot)
 
     def _products(self, used: int) -> tuple[Tensor, Tensor]:
-        """Sᵀg and Yᵀg; on the way, in the same pass over the memory, the new columns of SᵀY and YᵀY."""
+        """Sᵀg and Yᵀg; on the way, in the same pass over the memory, what the newest pair adds to R⁻¹ and YᵀY."""
         both = torch.stack([self.gradient, self.change], 1)
         # Rows times a transpose: torch's batched matrix-vector product is five times slower.
         s, y = (torch.bmm(both, past[:, :used].transpose(1, 2)).double() for past in (self.s, self.y))
         at, slot = self.fresh
-        self.sy[at, :used, slot] = s[at, 1]
-        self.yy[at, :used, slot] = y[at, 1]
-        self.yy[at, slot, :used] = y[at, 1]
-        return s[:, 0], y[:, 0]
+        if len(at):
+            self.yy[at, :used, slot] = y[at, 1]
+            self.yy[at, slot, :used] = y[at, 1]
+            column, one = s[at, 1], torch.arange(len(at), device=at.device)
+            own = column[one, slot]
+            column[one, slot] = 0.0
+            # The pair that was in this slot goes first, with its row and column.
+            self.inverse[at, slot] = 0.0
+            self.inverse[at, :, slot] = 0.0
+            above = torch.bmm(self.inverse[:, :used, :used][at], column[:, :, None])[:, :, 0]
+            self.inverse[at, :used, slot] = -above / own[:, None]
+            self.inverse[at, slot, slot] = 1 / own
+            self.diagonal[at, slot] = own
+        return s[:, 0, :, None], y[:, 0, :, None]
 
     def _direct(self) -> None:
-        """direction = −H · gradient. With R the upper triangle of SᵀY in order of time, D its diagonal, γ the scale:
-        R a = −Sᵀg (torch's first loop), q = −g − Y a, Rᵀ c = D a − γ Yᵀq (its second), direction = γ q + S c."""
+        """direction = −H · gradient. With D the diagonal of R and γ the scale: a = −R⁻¹ Sᵀg (torch's first loop),
+        q = −g − Y a, c = R⁻ᵀ (D a − γ Yᵀq) (its second), direction = γ q + S c. Empty slots are zero throughout."""
         used = int(self.filled.max())
-        gradient, scale = self.gradient, self.scale[:, None]
-        torch.mul(gradient, -scale.to(gradient.dtype), out=self.direction)
+        scale = self.scale[:, None, None]
+        torch.mul(self.gradient, -self.scale[:, None].to(self.gradient.dtype), out=self.direction)
         if not used:
             return
         sg, yg = self._products(used)
-        # Slots in order of time, oldest first; empty ones come last and are made to count for nothing.
-        place = torch.arange(used, device=gradient.device)
-        start = torch.where(self.filled == self.set.history, self.head, 0)
-        order = (start[:, None] + place) % used
-        r = torch.triu(self._ordered(self.sy, order))
-        empty = place >= self.filled[:, None]
-        r.diagonal(dim1=1, dim2=2)[empty] = 1.0
-        sg, yg = (value.gather(1, order).masked_fill(empty, 0.0) for value in (sg, yg))
-        a = torch.linalg.solve_triangular(r, -sg[:, :, None], upper=True)
-        yq = -yg[:, :, None] - self._ordered(self.yy, order) @ a
-        right = r.diagonal(dim1=1, dim2=2)[:, :, None] * a - scale[:, :, None] * yq
-        c = torch.linalg.solve_triangular(r.transpose(1, 2), right.masked_fill(empty[:, :, None], 0.0), upper=False)
-        for past, weight in ((self.s, c[:, :, 0]), (self.y, -scale * a[:, :, 0])):
-            by_slot = torch.zeros_like(weight).scatter_(1, order, weight).to(gradient.dtype)
-            self.direction.unsqueeze(1).baddbmm_(by_slot[:, None], past[:, :used])
-
-    def _ordered(self, square: Tensor, order: Tensor) -> Tensor:
-        """The rows and columns of a b × history × history array in order of time."""
-        b, used = order.shape
-        place = order[:, :, None] * self.set.history + order[:, None]
-        return square.reshape(b, -1).gather(1, place.view(b, -1)).view(b, used, used)
+        inverse = self.inverse[:, :used, :used]
+        a = torch.bmm(inverse, -sg)
+        yq = -yg - torch.bmm(self.yy[:, :used, :used], a)
+        c = torch.bmm(inverse.transpose(1, 2), self.diagonal[:, :used, None] * a - scale * yq)
+        for past, weight in ((self.s, c), (self.y, -scale * a)):
+            row = weight.transpose(1, 2).to(self.gradient.dtype)
+            self.direction.unsqueeze(1).baddbmm_(row, past[:, :used])
 
     def _line_search(self, slope: Tensor, moves: Tensor) -> None:
         """Each problem's own search; those that still ask are evaluated together."""
@@ -278,4 +277,3 @@ class _Run:
                 for array in self.rows.values():
                     array[i] = array[last]
             self.live = last
-

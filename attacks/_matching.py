@@ -1,8 +1,8 @@
-"""The distance between the gradients of dummy inputs and the gradients seen, and its derivative, for many attacks at once.
+"""The distance between the gradients of dummies and the gradients seen, and its derivative, for many attacks at once.
 
-A problem is one released item. Its variables, side by side in one row: the dummy inputs (pictures with channels last, or
-a vector), then what else is unknown: the mask, the weights of the dummies in the mix, the label. The convolutions are
-differentiated by hand (bench.attacks._convolutions), the few matrix products behind them by torch.
+A problem is one released item. Its variables, side by side in one row: the dummy inputs (pictures with channels last,
+or a vector), then what else is unknown: the mask, the weights of the dummies in the mix, the label. The convolutions
+are differentiated by hand (bench.attacks._convolutions), the few matrix products behind them by torch.
 
 At batch 1 the gradient of a linear layer is an outer product δ ⊗ a. Neither it nor the target's is ever formed again:
 with the target s · p qᵀ (p, q of length 1), α = ⟨a, q⟩ and β = ⟨δ, p⟩,
@@ -80,7 +80,7 @@ class Matching:
 
     def split(self, x: Tensor) -> dict[str, Tensor]:
         sizes = self.sizes()
-        return dict(zip(sizes, x.split(list(sizes.values()), 1), strict=True))
+        return dict(zip(sizes, torch.split(x, list(sizes.values()), 1), strict=True))
 
     def inputs(self, x: Tensor) -> npt.NDArray[np.float32]:
         """The dummy inputs as the world knows them: b × dummies × channels × height × width, or × d."""
@@ -102,7 +102,8 @@ class Matching:
         else:
             pictures = parts["inputs"].reshape(len(x) * k, -1, self.model.picture[0])
             features = self.stack.forward(pictures).view(len(x), k, -1)
-        free = {n: part.detach().clone().requires_grad_() for n, part in parts.items() if n != "inputs" and part.shape[1]}
+        others = {name: part for name, part in parts.items() if name != "inputs" and part.shape[1]}
+        free = {name: part.detach().clone().requires_grad_() for name, part in others.items()}
         free["features"] = features.detach().requires_grad_()
         with torch.enable_grad():
             distance, c = self._head(free)
@@ -204,8 +205,8 @@ def _factors(weight: Any, bias: Any, name: str) -> tuple[Any, Any, Any]:
         off[rows] = np.linalg.norm(rest, axis=(1, 2)) / np.maximum(np.linalg.norm(block, axis=(1, 2)), 1e-300)
     if off.max(initial=0.0) > ROUNDING:
         raise ValueError(
-            f"the gradient of {name} is not that of one example (an outer product fails by {off.max():.1%}): this attack "
-            "needs gradients of batches of 1"
+            f"the gradient of {name} is not that of one example (an outer product fails by {off.max():.1%}): this "
+            "attack needs gradients of batches of 1"
         )
     size = np.linalg.norm(right, axis=1)
     return size, left, right / np.maximum(size, 1e-300)[:, None]
@@ -214,10 +215,10 @@ def _factors(weight: Any, bias: Any, name: str) -> tuple[Any, Any, Any]:
 def _check(model: Victim, gradients: Any, labels: Any, unknown: Unknown) -> None:
     if model.batch != 1:
         raise ValueError(f"the gradients are means over batches of {model.batch}; this attack needs batches of 1")
-    wrong = {n: g.shape[1:] for n, g in gradients.items() if n not in model.weights or g.shape[1:] != model.weights[n].shape}
-    missing = sorted(set(model.weights) - set(gradients))
-    if wrong or missing:
-        raise ValueError(f"gradients and model do not belong together: {missing or wrong}")
+    missing = sorted(set(model.weights) ^ set(gradients))
+    wrong = missing or [n for n, g in gradients.items() if g.shape[1:] != model.weights[n].shape]
+    if wrong:
+        raise ValueError(f"gradients and model do not belong together: {wrong} differ in name or shape")
     if model.picture and model.picture[1] != model.picture[2]:
         raise ValueError(f"pictures of {model.picture[1]} × {model.picture[2]}: this attack needs square ones")
     if labels is None and not unknown.label:

@@ -1,6 +1,6 @@
-"""Encodings out of gradients, in closed form: at batch 1 the first layer's weight gradient is δ ⊗ x and its bias gradient δ.
+"""Encodings out of gradients, in closed form: at batch 1 a layer's weight gradient is δ ⊗ x, its bias gradient δ.
 
-So every row of the weight gradient is a multiple of the layer's input, and the bias gradient says which multiple: the
+So every row of the first layer's weight gradient is a multiple of its input, and the bias gradient says which: the
 input follows exactly, whatever lies behind the layer. It is the defended encoding, mixed and masked. The attack then
 searches the corpus for it as `rss` does; where it scores like `rss`, head gradients gave away all that encodings do.
 """

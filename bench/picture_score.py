@@ -1,10 +1,10 @@
 """Scores recovered pictures against the private ones: success, mean squared error, PSNR, and curves over iterations.
 
-An item belongs to one picture, its owner. One guessed picture is held against the owner. Several, guessed for a mix, are
-matched one to one with the pictures of the mix so that the sum of errors is least, and the owner's partner counts:
-an attacker who separates a mix cannot know which part of it the item "belongs" to. `recall` is the share of the different
-pictures of a mix that were recovered. What is not a finite number counts as failed, and as black where errors are
-averaged; it is never dropped.
+An item belongs to one picture, its owner. One guessed picture is held against the owner. Several, guessed for a mix,
+are matched one to one with the pictures of the mix so that the sum of errors is least, and the owner's partner counts:
+an attacker who separates a mix cannot know which part of it the item "belongs" to. `recall` is the share of the
+different pictures of a mix that were recovered. What is not a finite number counts as failed, and as black where errors
+are averaged; it is never dropped.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def score(guess: Guess, truth: Truth, rng: np.random.Generator) -> Scores:
     values = _judge(pictures, whole, images, truth.key)
     metrics = {}
     for name in METRICS:
-        value, low, high = mean_interval(values[name], owner, rng)
-        metrics[name] = {"value": value, "low": low, "high": high}
+        mean, low, high = mean_interval(values[name], owner, rng)
+        metrics[name] = {"value": mean, "low": low, "high": high}
     # A blind attacker knows what such pictures look like: he returns others of the private ones.
     blind: dict[str, list[float]] = {name: [] for name in METRICS}
     n, dummies = pictures.shape[:2]
@@ -63,7 +63,7 @@ def score(guess: Guess, truth: Truth, rng: np.random.Generator) -> Scores:
 
 
 def _finite(pictures: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    whole = np.isfinite(pictures).all(axis=(1, 2, 3, 4))
+    whole = np.asarray(np.isfinite(pictures).all(axis=(1, 2, 3, 4)))
     return np.nan_to_num(pictures, nan=0.0, posinf=0.0, neginf=0.0), whole
 
 

@@ -77,8 +77,9 @@ def dataset(
     metrics: tuple[str, ...] = ("accuracy",),
     on: Collection[str] = ("text",),
 ) -> Callable[[T], T]:
-    """`on=("images",)` for pictures. `public` names the data set whose `public` split stands in for the public corpus by default.
+    """`public` names the data set whose `public` split stands in for the public corpus by default.
 
+    `on=("images",)` for pictures.
     `metrics` are what the task is judged by when a model is trained on it: accuracy, f1, mcc, pearson, spearman.
     """
     return _stamp(Info("dataset", name, paper, public=public, metrics=metrics, on=_on(name, on)))

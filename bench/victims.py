@@ -1,8 +1,8 @@
 """The models whose gradients leave a client: what they compute, differentiable in weights and inputs.
 
 Two kinds. *Pictures*: the small convolutional body of the gradient-matching papers, an optional hidden layer whose
-output is the representation that a defense mixes and masks, one linear layer after it. *Text*: the encoder is frozen, so
-the model is the head alone, fed with the defended vector. Both are functions of a dictionary of weights, so that
+output is the representation that a defense mixes and masks, one linear layer after it. *Text*: the encoder is frozen,
+so the model is the head alone, fed with the defended vector. Both are functions of a dictionary of weights, so that
 `torch.func` can differentiate them and an attack can run them on inputs of its own.
 """
 
@@ -147,6 +147,7 @@ def head_weights(dim: int, outputs: int, layers: int, seed: int) -> dict[str, Fl
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         linear = [part for part in head(dim, outputs, layers) if isinstance(part, nn.Linear)]
+    named = ((f"head{i}", part) for i, part in enumerate(linear, 1))
     return {
-        f"head{i}.{name}": value.detach().numpy() for i, part in enumerate(linear, 1) for name, value in part.named_parameters()
+        f"{name}.{kind}": getattr(part, kind).detach().numpy() for name, part in named for kind in ("weight", "bias")
     }

@@ -41,18 +41,17 @@ def _from_file(folder: Path, part: str) -> tuple[Any, Any]:
     paths = sorted(folder.glob("*.npz"))
     if not paths:
         raise DataError(f"{folder} holds no *.npz: put CIFAR-10 there, or unset BENCH_DATA_DIR to use the hub")
-    found = []
+    parts = []
     for path in paths:
         try:
             with np.load(path, allow_pickle=False) as arrays:
-                found.append((arrays[f"{part}_images"], arrays[f"{part}_labels"]))
+                parts.append((arrays[f"{part}_images"], arrays[f"{part}_labels"]))
         except (KeyError, ValueError, OSError) as error:
             raise DataError(f"{path} cannot be read as CIFAR-10 ({error}): see bench.datasets.cifar10") from error
-    images, labels = (np.concatenate(some) for some in zip(*found, strict=True))
+    images, labels = (np.concatenate(some) for some in zip(*parts, strict=True))
     if images.ndim != 4 or images.shape[1:] != (SIDE, SIDE, 3) or images.dtype != np.uint8:
-        raise DataError(
-            f"{folder}: pictures of shape {images.shape[1:]} and type {images.dtype}; expected {SIDE} × {SIDE} × 3 bytes"
-        )
+        found = f"pictures of shape {images.shape[1:]} and type {images.dtype}"
+        raise DataError(f"{folder}: {found}; expected {SIDE} × {SIDE} × 3 bytes")
     return images, labels
 
 
@@ -60,14 +59,17 @@ def _from_hub(part: str) -> tuple[Any, Any]:
     import pandas as pd
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-    from PIL import Image
 
+    try:
+        from PIL import Image
+    except ModuleNotFoundError as error:
+        raise BenchError("cifar10 from the hub needs Pillow: pip install 'hideseek[images]'") from error
     try:
         path = hf_hub_download(HUB, f"plain_text/{part}-00000-of-00001.parquet", repo_type="dataset")
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise BenchError(
-            f"cannot fetch cifar10 from the hub ({type(error).__name__}): connect to it, set BENCH_DATA_DIR to a folder "
-            "that holds cifar10/*.npz, or use --dataset digits"
+            f"cannot fetch cifar10 from the hub ({type(error).__name__}): connect to it, set BENCH_DATA_DIR to a "
+            "folder that holds cifar10/*.npz, or use --dataset digits"
         ) from error
     table = pd.read_parquet(path)
     images = np.stack([np.asarray(Image.open(io.BytesIO(cell["bytes"])).convert("RGB")) for cell in table["img"]])
