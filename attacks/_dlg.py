@@ -41,7 +41,8 @@ def match(view: View, options: DLG, rng: np.random.Generator) -> Guess:
     start = rng.standard_normal((options.restarts, problem.items, sum(problem.sizes().values())))
     trail = _Trail(problem, options.steps * options.inner)
     found = [_attack(view, problem, first, options, trail if not i else None, i) for i, first in enumerate(start)]
-    loss = torch.stack([one.loss for one in found]).nan_to_num(nan=torch.inf)
+    loss = torch.stack([one.loss for one in found])
+    trail.end(found[0])
     at = loss.argmin(0)
     best = torch.stack([one.best for one in found])[at, torch.arange(problem.items)]
     details = _details(found, loss.amin(0))
@@ -111,6 +112,14 @@ class _Trail:
         kept = item < self.count
         self.points[item[kept].cpu(), at] = x[kept].float().cpu()
         self.distance[item[kept].cpu(), at] = loss[kept].float().cpu()
+
+    def end(self, found: Found) -> None:
+        """Where those that left early came to, at the next point of the scale; after it there is nothing."""
+        place = np.searchsorted(self.steps, found.iterations[: self.count].cpu().numpy())
+        item, at = torch.arange(self.count), torch.tensor(place).clamp(max=len(self.steps) - 1)
+        gone = torch.isnan(self.distance[item, at])
+        self.points[item[gone], at[gone]] = found.best[: self.count].float().cpu()[gone]
+        self.distance[item[gone], at[gone]] = found.loss[: self.count].float().cpu()[gone]
 
     def arrays(self) -> dict[str, Any]:
         shape = self.points.shape

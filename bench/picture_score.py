@@ -51,10 +51,15 @@ def score(guess: Guess, truth: Truth, rng: np.random.Generator) -> Scores:
     for name in METRICS:
         means = blind[name]
         metrics[name] |= {"random": float(np.mean(means)), "random_low": min(means), "random_high": max(means)}
+    closest = _errors(pictures, images, owner[:, None])[:, :, 0].argmin(1)
     items = {
         "example": [truth.private.texts[i] for i in owner],
         "example_label": truth.private.labels[owner],
         **{name: values[name] for name in METRICS},
+        "shape": [list(images.shape[1:])] * n,
+        "original": list(images[owner].reshape(n, -1)),
+        # Of several guesses for a mix the one most like the picture that the item belongs to.
+        "recovered": list(pictures[np.arange(n), closest].reshape(n, -1)),
     }
     facts: dict[str, Any] = {"not_finite": int((~whole).sum()), "median_mse": float(np.median(values["mse"]))}
     if guess.trail:
@@ -115,22 +120,23 @@ def _curves(trail: dict[str, npt.NDArray[Any]], success: Values, images: Floats,
         item = next((i for i in rows if success[i] == outcome), None)
         if item is None:
             continue
-        own = images[key.owner[item]]
-        path = np.nan_to_num(trail["images"][item].astype(np.float64))
+        # An attack that ended early, or in something that is no number, has no points after that.
+        there = np.isfinite(trail["distance"][item])
+        gap = trail["images"][item][there].astype(np.float64) - images[key.owner[item]]
         curve = {
             "item": item,
             "success": bool(outcome),
-            "iteration": trail["steps"].tolist(),
-            "distance": _plain(trail["distance"][item]),
-            "input_error": _plain(((path - own) ** 2).mean(axis=(2, 3, 4)).min(axis=1)),
+            "iteration": trail["steps"][there].tolist(),
+            "distance": _plain(trail["distance"][item][there]),
+            "input_error": _plain((gap**2).mean(axis=(2, 3, 4)).min(axis=1)),
         }
         if "masks" in trail and key.mask is not None and key.pool is not None:
-            gap = trail["masks"][item].astype(np.float64) - key.pool[key.mask[item]]
-            curve["mask_error"] = _plain((gap**2).mean(axis=1))
+            off = trail["masks"][item][there].astype(np.float64) - key.pool[key.mask[item]]
+            curve["mask_error"] = _plain((off**2).mean(axis=1))
         found.append(curve)
     return found
 
 
-def _plain(values: npt.NDArray[Any]) -> list[float | None]:
-    """Four digits are enough for a curve; what is not a number is none."""
-    return [float(f"{v:.4g}") if np.isfinite(v) else None for v in values]
+def _plain(values: npt.NDArray[Any]) -> list[float]:
+    """Four digits are enough for a curve."""
+    return [float(f"{value:.4g}") for value in values]
