@@ -12,7 +12,7 @@ import pytest
 from bench import Corpus, mixing
 from bench.attacks.gradient_ratio import GradientRatio, inputs
 from tests.conftest import TINY
-from tests.worlds import sentences
+from tests.worlds import pictures, sentences
 
 
 def test_the_ratio_is_the_encoding() -> None:
@@ -35,6 +35,16 @@ def test_dead_units_do_no_harm() -> None:
     assert np.allclose(vectors[:2], x[:2], rtol=1e-5)
     assert dead.tolist() == [False, False, True]
     assert (vectors[2] == 0).all()
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_masks_signs_lie_open_in_the_gradients_of_pictures(k: int) -> None:
+    """What docs/attacks/dlg.md says: δ of the hidden layer is mask ⊙ Wᵀδ′, and both δ are bias gradients."""
+    world = pictures(n=5, d=6, k=k)
+    found = world.gradients()
+    ratio = found["hidden.bias"] / (found["head1.bias"] @ world.victim.weights["head1.weight"])
+    assert world.key.pool is not None
+    assert np.allclose(ratio, world.key.pool[world.key.mask], rtol=1e-3)
 
 
 def test_gradients_of_a_batch_are_refused(tmp_path: Path) -> None:
