@@ -115,7 +115,8 @@ def _make(kind: str, reference: dict[str, Any]) -> Any:
 
 
 def _arrays(guess: Guess) -> dict[str, Any]:
-    found = {name: getattr(guess, name) for name in ("ranking", "vectors", "confidence")}
+    found = {name: getattr(guess, name) for name in ("ranking", "vectors", "images", "confidence")}
+    found |= {f"{channel.TRAIL}{name}": value for name, value in guess.trail.items()}
     return {name: np.asarray(value) for name, value in found.items() if value is not None}
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import plan, scene, synthetic, view, wall
+from . import answer, plan, scene, synthetic, view, wall
 from .conformance import BAD, GOOD, NOTE, Line, Settings, Target, holds, said
 from .plan import Cell, Chosen
 from .registry import Registry
@@ -50,10 +50,14 @@ class Trial:
         if turned:
             encodings, labels = np.asarray(release.encodings), np.asarray(release.labels)
             release = replace(release, encodings=encodings[self.other_order], labels=labels[self.other_order])
+        if "gradients" in self.cell.sees:
+            from .gradients import surface
+
+            release = surface(self.cell, release, setting.truth.key, setting.truth.private)
         with wall.workspace() as folder:
             view.write(
                 folder,
-                attack.info.sees,
+                self.cell.sees,
                 release,
                 corpus=setting.truth.corpus,
                 public=setting.public,
@@ -69,7 +73,7 @@ class Trial:
         return generator(0, "another order of the release").permutation(self.items)
 
     def wrong(self, guess: Guess) -> str | None:
-        wrong = wall.check(guess, self.items, CANDIDATES, synthetic.SyntheticWords.dim)
+        wrong = answer.check(guess, self.items, CANDIDATES, synthetic.SyntheticWords.dim)
         if wrong is None and guess.vectors is not None and not np.issubdtype(guess.vectors.dtype, np.floating):
             return f"the vectors hold {guess.vectors.dtype} values; expected float32"
         return wrong

@@ -1,13 +1,13 @@
-"""The papers' head, an MLP with three hidden layers of the encoder's width, and its training on released encodings."""
+"""Trains the papers' head, an MLP with three hidden layers of the encoder's width, on released encodings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from . import victims
 from .types import Floats
 
 
@@ -26,16 +26,6 @@ class Training:
     """one hidden layer applied three times, as the authors' code does"""
     held_out: float = 0.1
     """share of the train set that chooses the epoch to stop at, as in TextHide's appendix B.3"""
-
-
-def mlp(dim: int, outputs: int, training: Training) -> Any:
-    from torch import nn
-
-    hidden = nn.Linear(dim, dim)
-    layers: list[Any] = []
-    for _ in range(training.layers):
-        layers += [hidden if training.shared else nn.Linear(dim, dim), nn.ReLU(), nn.Dropout(training.dropout)]
-    return nn.Sequential(*layers, nn.Linear(dim, outputs))
 
 
 def fit(
@@ -65,7 +55,8 @@ def fit(
     spread[spread < 1e-6] = 1
     level, range_ = (0.0, 1.0) if classes else (float(targets.mean()), float(targets.std()) or 1.0)
     torch.manual_seed(seed)
-    head = mlp(encodings.shape[1], targets.shape[1], training).to(device)
+    size = (encodings.shape[1], targets.shape[1], training.layers)
+    head = victims.head(*size, dropout=training.dropout, shared=training.shared).to(device)
     steps = -(-len(encodings) // training.batch)
     optimizer = torch.optim.AdamW(head.parameters(), lr=training.rate, fused=True)
     warm = max(1, int(training.warmup * steps))

@@ -94,7 +94,12 @@ class Cell(Trial):
 
     @property
     def title(self) -> str:
-        return f"{self.dataset.label} {self.encoder.name} {self.defense.label} × {self.attack.label} seed {self.seed}"
+        return f"{self.dataset.label} {self.encoder.label} {self.defense.label} × {self.attack.label} seed {self.seed}"
+
+    @property
+    def sees(self) -> tuple[str, ...]:
+        """What the attack declares, less the corpus of sentences to name where the data are pictures."""
+        return tuple(w for w in self.attack.info.sees if w != "corpus" or "text" in self.dataset.info.on)
 
 
 def cells(
@@ -108,15 +113,29 @@ def cells(
     for dataset, encoder, seed, defense, attack in itertools.product(
         chosen["dataset"], chosen["encoder"], _seeds(axes), chosen["defense"], chosen["attack"]
     ):
+        _check_kind(dataset, encoder, attack)
         protocol = dataclasses.replace(attack.info.protocol, **given)
         public = _public(registry, dataset, defense, attack, lent)
         found.append(Cell(dataset, encoder, defense, seed, public, attack, protocol, "examples" in given, sealed))
     return found
 
 
+def _check_kind(dataset: Chosen, *users: Chosen) -> None:
+    """Pictures go to what takes pictures, text to what takes text; said before anything is loaded."""
+    (kind,) = dataset.info.on
+    for user in users:
+        if kind not in user.info.on:
+            raise UsageError(
+                f"data set {dataset.name!r} holds {kind}, and {user.entry.kind} {user.name!r} works on "
+                f"{' and '.join(user.info.on)}: choose another (bench list {user.entry.kind}s), or another data set"
+            )
+
+
 def trials(registry: Registry, axes: Mapping[str, Sequence[Any] | None]) -> list[Trial]:
     """Defenses without an attack, for measuring what they cost."""
     chosen = _chosen(registry, axes, ("dataset", "encoder", "defense"))
+    for dataset, encoder in itertools.product(chosen["dataset"], chosen["encoder"]):
+        _check_kind(dataset, encoder)
     return [
         Trial(dataset, encoder, defense, seed, _public(registry, dataset, defense, None))
         for dataset, encoder, defense, seed in itertools.product(

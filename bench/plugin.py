@@ -16,6 +16,7 @@ from .protocol import Protocol
 
 KINDS = ("attack", "defense", "dataset", "encoder")
 SEES = ("encodings", "labels", "gradients", "corpus", "public", "encoder", "defense", "oracle")
+ON = ("text", "images")
 METHODS = {"attack": "run", "defense": "release", "dataset": "load", "encoder": "encode"}
 
 T = TypeVar("T", bound=type)
@@ -32,6 +33,8 @@ class Info:
     protocol: Protocol = field(default_factory=Protocol)
     public: str = ""
     metrics: tuple[str, ...] = ()
+    on: tuple[str, ...] = ("text",)
+    """what it holds, takes or works on: text, images"""
 
 
 def _stamp(info: Info) -> Callable[[T], T]:
@@ -47,12 +50,19 @@ def _stamp(info: Info) -> Callable[[T], T]:
     return decorate
 
 
-def attack(name: str, *, sees: Collection[str], paper: str = "", protocol: Protocol | None = None) -> Callable[[T], T]:
-    """`sees` is the threat model: exactly what the attack's view will hold."""
+def attack(
+    name: str,
+    *,
+    sees: Collection[str],
+    paper: str = "",
+    protocol: Protocol | None = None,
+    on: Collection[str] = ("text",),
+) -> Callable[[T], T]:
+    """`sees` is the threat model: exactly what the attack's view will hold. `on`: text, images or both."""
     for word in sees:
         if word not in SEES:
             raise unknown(f"word in sees of attack {name!r}:", word, SEES)
-    return _stamp(Info("attack", name, paper, tuple(sorted(sees)), protocol or Protocol()))
+    return _stamp(Info("attack", name, paper, tuple(sorted(sees)), protocol or Protocol(), on=_on(name, on)))
 
 
 def defense(name: str, *, paper: str = "") -> Callable[[T], T]:
@@ -60,17 +70,31 @@ def defense(name: str, *, paper: str = "") -> Callable[[T], T]:
 
 
 def dataset(
-    name: str, *, paper: str = "", public: str = "", metrics: tuple[str, ...] = ("accuracy",)
+    name: str,
+    *,
+    paper: str = "",
+    public: str = "",
+    metrics: tuple[str, ...] = ("accuracy",),
+    on: Collection[str] = ("text",),
 ) -> Callable[[T], T]:
     """`public` names the data set whose `public` split stands in for the public corpus by default.
 
+    `on=("images",)` for pictures.
     `metrics` are what the task is judged by when a model is trained on it: accuracy, f1, mcc, pearson, spearman.
     """
-    return _stamp(Info("dataset", name, paper, public=public, metrics=metrics))
+    return _stamp(Info("dataset", name, paper, public=public, metrics=metrics, on=_on(name, on)))
 
 
-def encoder(name: str, *, paper: str = "") -> Callable[[T], T]:
-    return _stamp(Info("encoder", name, paper))
+def encoder(name: str, *, paper: str = "", on: Collection[str] = ("text",)) -> Callable[[T], T]:
+    """`on=("images",)` if `encode` takes pictures; `weights(picture)` if it is trained, so that gradients exist."""
+    return _stamp(Info("encoder", name, paper, on=_on(name, on)))
+
+
+def _on(name: str, words: Collection[str]) -> tuple[str, ...]:
+    for word in words:
+        if word not in ON:
+            raise unknown(f"word in on of {name!r}:", word, ON)
+    return tuple(words)
 
 
 def info(plugin: Any) -> Info:

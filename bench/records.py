@@ -33,14 +33,20 @@ def describe(cell: Cell) -> Record:
         "attack": {
             "name": cell.attack.name,
             "options": cell.attack.options,
-            "sees": list(cell.attack.info.sees),
+            "sees": list(cell.sees),
         },
         "protocol": protocol.as_dict(),
     }
-    about["sbert"] = SentenceBert().fingerprint
+    core = ["bench.scene", "bench.score", "bench.view", "bench.child"]
+    if "gradients" in cell.sees:
+        core.append("bench.gradients")
+    if "images" in cell.dataset.info.on:
+        core.append("bench.picture_score")
+    else:
+        about["sbert"] = SentenceBert().fingerprint
     if cell.sealed:  # another draw of the key, so another record
         about["sealed"] = True
-    record = _identified(about, cell, (cell.attack,), ("bench.scene", "bench.score", "bench.view", "bench.child"))
+    record = _identified(about, cell, (cell.attack,), tuple(core))
     record["dataset"] |= {"examples": protocol.examples, "size": len(load(cell.dataset.plugin, "train")[0])}
     return record
 

@@ -107,7 +107,8 @@ def _built_in() -> Iterator[Entry]:
     for kind in ("attack", "defense", "dataset"):
         for path in sorted((home / f"{kind}s").glob("[!_.]*.py")):
             yield from _scan(path, f"bench.{kind}s.{path.stem}", kind)
-    yield from _scan(PACKAGE / "encoders.py", "bench.encoders", "encoder")
+    for name in ("encoders", "pictures"):
+        yield from _scan(PACKAGE / f"{name}.py", f"bench.{name}", "encoder")
 
 
 def _from_files(files: Sequence[str]) -> Iterator[Entry]:

@@ -7,12 +7,12 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import records, sandbox, scene, view, wall
+from . import answer, records, sandbox, scene, view, wall
 from .errors import BenchError, UsageError
 from .plan import Cell
 from .progress import Progress
@@ -140,6 +140,11 @@ def execute(
         with _turn:
             stage("preparing")
             setting = scene.build(cell, device=settings.device, progress=stage, salt=salt)
+            if "gradients" in cell.sees:
+                from .gradients import surface
+
+                released = surface(cell, setting.release, setting.truth.key, setting.truth.private)
+                setting = replace(setting, release=released)
     except UsageError as error:
         return {**record, "status": "failed", "error": str(error)}, None
     except Exception as error:
@@ -156,7 +161,8 @@ def execute(
     if outcome.guess is None:
         return {**record, "status": outcome.status, "error": outcome.reason}, None
     guess = outcome.guess
-    wrong = wall.check(guess, len(truth.key.owner), len(truth.corpus.texts), truth.vectors.shape[1])
+    picture = () if truth.private.images is None else truth.private.images.shape[1:]
+    wrong = answer.check(guess, len(truth.key.owner), len(truth.corpus.texts), truth.vectors.shape[1], picture)
     if wrong:
         return {**record, "status": "failed", "error": wrong}, None
     with _turn:
@@ -176,7 +182,7 @@ def _attack(cell: Cell, setting: scene.Scene, settings: Settings, stage: Any) ->
     with wall.workspace() as folder:
         view.write(
             folder,
-            attack.info.sees,
+            cell.sees,
             setting.release,
             device=settings.device,
             corpus=setting.truth.corpus,
@@ -191,15 +197,19 @@ def _attack(cell: Cell, setting: scene.Scene, settings: Settings, stage: Any) ->
 
 
 def _score(cell: Cell, guess: Guess, truth: Truth, device: str) -> Scores:
+    rng = for_score(cell.seed, cell.dataset.name)
+    if truth.private.images is not None:
+        from . import picture_score
+
+        return picture_score.score(guess, truth, rng)
     from .score import score  # scikit-learn: a second that runs from stored records need not spend
 
-    rng = for_score(cell.seed, cell.dataset.name)
     return score(
         guess,
         truth,
         _similarity(tuple(truth.corpus.texts), device),
         rng,
-        named="corpus" in cell.attack.info.sees,
+        named="corpus" in cell.sees,
     )
 
 

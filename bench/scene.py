@@ -40,6 +40,8 @@ def load(dataset: Any, split: str) -> tuple[Examples, str]:
     for text in examples.texts:
         sha.update(text.encode("utf-8", "surrogatepass") + b"\0")
     sha.update(examples.labels.tobytes() + "|".join(examples.classes).encode())
+    if examples.images is not None:
+        sha.update(repr(examples.images.shape).encode() + examples.images.tobytes())
     if len(examples) < 2:
         raise DataError(f"the {split} split of {dataset} holds {len(examples)} examples: at least 2 are needed")
     return examples, sha.hexdigest()[:16]
@@ -53,7 +55,10 @@ def pool(cell: Cell) -> tuple[Examples, str, int]:
     dev, dev_print = load(cell.dataset.plugin, "dev")
     if dev.classes != data.classes:
         raise DataError(f"train and dev of {cell.dataset.name} have different labels")
-    both = Examples([*data.texts, *dev.texts], np.concatenate([data.labels, dev.labels]), data.classes)
+    images = None
+    if data.images is not None and dev.images is not None:
+        images = np.concatenate([data.images, dev.images])
+    both = Examples([*data.texts, *dev.texts], np.concatenate([data.labels, dev.labels]), data.classes, images)
     return both, f"{fingerprint}-{dev_print}", len(data)
 
 
@@ -79,8 +84,8 @@ def build(cell: Cell, *, device: str, progress: Progress, salt: str | None = Non
     rng = generator(cell.seed, "private", fingerprint, protocol.as_dict(), *secret)
     rows, candidates = choose(data.texts, protocol, rng, start)
     private = data.take(rows)
+    vectors = encode(cell, data.take(np.concatenate([rows, candidates])), device, progress)
     texts = [data.texts[i] for i in candidates]
-    vectors = encode(cell, [*private.texts, *texts], device, progress)
     corpus = Corpus(texts, vectors[len(rows) :], device, known=int((candidates < start).sum()))
     public = public_corpus(cell, device, progress)
     if public is not None and public.vectors.shape[1] != vectors.shape[1]:
@@ -118,7 +123,15 @@ def choose(texts: Sequence[str], protocol: Protocol, rng: np.random.Generator, s
     return rows, np.sort(others)
 
 
-def encode(cell: Trial, texts: Sequence[str], device: str, progress: Progress) -> Floats:
+def encode(cell: Trial, examples: Examples, device: str, progress: Progress) -> Floats:
+    if examples.images is not None:
+        progress(f"encoding {len(examples):,} pictures")
+        vectors = cell.encoder.plugin.encode(examples.images, device=device)
+        return encoders.checked(vectors, len(examples), f"encoder {cell.encoder.name}")
+    return encode_texts(cell, examples.texts, device, progress)
+
+
+def encode_texts(cell: Trial, texts: Sequence[str], device: str, progress: Progress) -> Floats:
     def report(done: int, total: int) -> None:
         progress(f"encoding {done:,} of {total:,} texts")
 
@@ -132,7 +145,7 @@ def public_corpus(cell: Trial, device: str, progress: Progress) -> Corpus | None
     if cell.public is None:
         return None
     texts = load(cell.public.plugin, "public")[0].texts
-    return Corpus(texts, encode(cell, texts, device, progress), device)
+    return Corpus(texts, encode_texts(cell, texts, device, progress), device)
 
 
 def _check_release(release: Release, key: Key, vectors: Floats, name: str) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 from bench import options, sandbox
 from bench.errors import BenchError, UsageError
-from bench.plugin import SEES, Info, info
+from bench.plugin import ON, SEES, Info, info
 from bench.protocol import Protocol
 from bench.registry import Entry, Registry
 from bench.wall import workspace
@@ -61,7 +61,8 @@ def _stand_in(entry: Entry, facts: dict[str, Any]) -> Any:
     """Nothing of the answer is taken on trust but what a person reviews: names, numbers, and words of `sees`."""
     try:
         sees = tuple(sorted(word for word in SEES if word in facts["sees"]))
-        stamp = Info(entry.kind, entry.name, str(facts["paper"])[:300], sees, Protocol(**facts["protocol"]))
+        on = tuple(word for word in ON if word in facts["on"])
+        stamp = Info(entry.kind, entry.name, str(facts["paper"])[:300], sees, Protocol(**facts["protocol"]), on=on)
         values = {str(name): _plain(value) for name, value in facts["options"].items()}
         fields = [(name, Any, dataclasses.field(default=_plain(facts["defaults"].get(name)))) for name in values]
         cls = dataclasses.make_dataclass(entry.cls, fields, frozen=True)
@@ -89,6 +90,7 @@ def main() -> None:
         said = info(plugin)
         facts = {
             "sees": said.sees,
+            "on": said.on,
             "paper": said.paper,
             "protocol": said.protocol.as_dict(),
             "options": dataclasses.asdict(plugin),

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .records import Record
 
-METRICS = ("identity", "jaccard", "tfidf", "label", "sbert", "hit", "recall", "success", "cosine", "error")
+METRICS = (
+    *("identity", "jaccard", "tfidf", "label", "sbert", "hit", "recall", "success"),
+    *("mse", "psnr", "cosine", "error"),
+)
 
 
 def show(records: Sequence[Record]) -> None:

@@ -20,13 +20,23 @@ PAIR = "\t"
 
 @dataclass(frozen=True)
 class Examples:
-    """Texts with their labels. `classes` is empty for a regression, where labels are real numbers."""
+    """Texts with their labels. `classes` is empty for a regression, where labels are real numbers.
+
+    Pictures are examples too: `images` is then n × channels × height × width in [0, 1], and `texts` are their names.
+    """
 
     texts: list[str]
     labels: npt.NDArray[Any]
     classes: tuple[str, ...] = ()
+    images: Floats | None = None
 
-    def __init__(self, texts: Sequence[str], labels: Sequence[Any] | npt.NDArray[Any], classes: Sequence[str] = ()):
+    def __init__(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[Any] | npt.NDArray[Any],
+        classes: Sequence[str] = (),
+        images: npt.ArrayLike | None = None,
+    ):
         array = np.asarray(labels, dtype=np.int64 if classes else np.float32)
         if len(texts) != len(array):
             raise DataError(f"{len(texts)} texts but {len(array)} labels")
@@ -37,13 +47,15 @@ class Examples:
         object.__setattr__(self, "texts", list(texts))
         object.__setattr__(self, "labels", array)
         object.__setattr__(self, "classes", tuple(classes))
+        object.__setattr__(self, "images", None if images is None else _pictures(images, len(array)))
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def take(self, rows: Ints) -> Examples:
-        """These examples, in this order."""
-        return Examples([self.texts[i] for i in rows], self.labels[rows], self.classes)
+        """Some of them, in this order."""
+        images = None if self.images is None else self.images[rows]
+        return Examples([self.texts[i] for i in rows], self.labels[rows], self.classes, images)
 
     def targets(self) -> Floats:
         """What a client trains on: one-hot rows, or one column of scores."""
@@ -51,6 +63,15 @@ class Examples:
             return self.labels.astype(np.float32)[:, None]
         rows: Floats = np.eye(len(self.classes), dtype=np.float32)[self.labels]
         return rows
+
+
+def _pictures(images: npt.ArrayLike, count: int) -> Floats:
+    array: Floats = np.asarray(images, dtype=np.float32)
+    if array.ndim != 4 or len(array) != count:
+        raise DataError(f"pictures of shape {array.shape} for {count} examples: expected {count} × channels × h × w")
+    if count and not (array.min() >= 0 and array.max() <= 1):
+        raise DataError("pictures must lie between 0 and 1: divide bytes by 255")
+    return array
 
 
 @dataclass(frozen=True)
@@ -78,6 +99,10 @@ class Release:
     labels: Any
     notes: dict[str, Any] = field(default_factory=dict)
     """public facts for the record, such as a nominal and an accounted ε"""
+    gradients: Any = None
+    """bench.gradients.Gradients, where an attack sees them"""
+    model: Any = None
+    """bench.victims.Victim, the model that the gradients are of"""
 
 
 @dataclass(frozen=True)
@@ -103,14 +128,19 @@ class Key:
 
 @dataclass(frozen=True)
 class Guess:
-    """An attack's answer: exactly one of a ranking of corpus rows per item, vectors, or texts per item."""
+    """An attack's answer: exactly one of a ranking of corpus rows per item, vectors, texts per item, or pictures."""
 
     ranking: npt.NDArray[Any] | None = None
     vectors: npt.NDArray[Any] | None = None
     texts: Sequence[str] | None = None
+    images: npt.NDArray[Any] | None = None
+    """items × dummies × channels × height × width: one picture or, for a mix, several for each item"""
     confidence: npt.NDArray[Any] | None = None
     details: dict[str, Any] = field(default_factory=dict)
     """facts about the attack for the record, such as the accuracy of a network it trained; plain JSON"""
+    trail: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    """the way to some of the pictures, for curves over time, which the attack cannot draw without the truth:
+    `steps` p, `distance` a × p and `images` a × p × dummies × … for the first a items, and `masks` a × p × d"""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def measure(cell: Trial, training: Training, *, device: str, progress: scene.Pro
     train, fingerprint = scene.load(cell.dataset.plugin, "train")
     dev, _ = scene.load(cell.dataset.plugin, "dev")
     names = metrics_for(cell.dataset.info.metrics, train, dev)
-    vectors = scene.encode(cell, [*train.texts, *dev.texts], device, progress)
+    vectors = np.concatenate([scene.encode(cell, part, device, progress) for part in (train, dev)])
     public = scene.public_corpus(cell, device, progress)
     taught, held = _split(train, training.held_out, generator(cell.seed, "held out", fingerprint))
     rng = generator(cell.seed, "utility", fingerprint, cell.defense.name, cell.defense.options)

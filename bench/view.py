@@ -10,12 +10,15 @@ import json
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .types import Corpus, Floats, Release
+
+if TYPE_CHECKING:
+    from .victims import Victim
 
 
 class NotGranted(AttributeError):
@@ -101,14 +104,21 @@ class View:
         assert self._oracle is not None
         return self._oracle
 
-    @property
-    def gradients(self) -> Any:
+    @cached_property
+    def gradients(self) -> dict[str, Floats]:
+        """For each layer, by the name of its weights in `model`: n × the shape of the weights. Mapped, not read."""
         self._touch("gradients")
-        raise NotGranted("this defense releases encodings, not gradients: choose a defense that releases them")
+        return _load_all(self._folder / "gradients")
 
-    @property
-    def model(self) -> Any:
-        return self.gradients
+    @cached_property
+    def model(self) -> Victim:
+        """The model that the gradients are of: its weights, and functions to run and differentiate it."""
+        self._touch("gradients")
+        from .victims import Victim
+
+        facts = self._facts["model"]
+        weights = _load_all(self._folder / "model")
+        return Victim(weights, tuple(facts["picture"]), facts["classes"], facts["batch"])
 
     def _touch(self, word: str) -> None:
         if word not in self._sees:
@@ -154,6 +164,9 @@ def write(
         _save(folder / "encodings.npy", release.encodings)
     if "labels" in sees:
         _save(folder / "labels.npy", release.labels)
+    if "gradients" in sees and release.gradients is not None:
+        facts["model"] = release.model.facts()
+        _write_gradients(folder, release)
     # The public corpus also goes along with `defense`: the scheme cannot be run without it where it mixes it in.
     for word, value, granted in (
         ("corpus", corpus, "corpus" in sees),
@@ -167,6 +180,27 @@ def write(
         if word in sees:
             facts[word] = given
     (folder / "view.json").write_text(json.dumps(facts), encoding="utf-8")
+
+
+def _write_gradients(folder: Path, release: Release) -> None:
+    for name in ("model", "gradients"):
+        (folder / name).mkdir()
+    for name, weight in release.model.weights.items():
+        _save(folder / "model" / f"{name}.npy", weight)
+    files = {
+        name: np.lib.format.open_memmap(folder / "gradients" / f"{name}.npy", "w+", np.float32, shape)
+        for name, shape in release.gradients.shapes().items()
+    }
+    for rows, found in release.gradients.blocks():
+        for name, value in found.items():
+            files[name][rows] = value
+    for file in files.values():
+        file.flush()
+
+
+def _load_all(folder: Path) -> dict[str, Floats]:
+    paths = sorted(folder.glob("*.npy"))
+    return {path.name[: -len(".npy")]: np.load(path, mmap_mode="r", allow_pickle=False) for path in paths}
 
 
 def _save(path: Path, array: npt.ArrayLike) -> None:

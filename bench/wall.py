@@ -24,14 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from . import channel, processes, sandbox
+from . import answer, channel, processes, sandbox
+from .answer import plain
 from .types import Floats, Guess
 
 HOME = Path(__file__).resolve().parent.parent
 PREFIX = "hideseek-view-"
 FOLDERS = ("BENCH_DATA_DIR", "BENCH_MODELS_DIR", "BENCH_CACHE_DIR")
-# What an attack may add to its record: room for curves, none for a data set.
-DETAILS_LIMIT = 8 << 20
 REASON_LIMIT = 2000
 # Processes of attacks that are running, so that an interrupted run can end them from another thread.
 _running: set[int] = set()
@@ -184,7 +183,7 @@ def _listen(
         except channel.BadMessage as error:
             return _Said("failed", reason=f"it sent garbage instead of a guess: {error}"[:REASON_LIMIT])
         if kind == "stage":
-            stage(_plain(facts.get("text", ""))[:200])
+            stage(plain(facts.get("text", ""))[:200])
         elif kind == "oracle":
             if oracle is None:
                 return _Said("failed", reason="it asked the oracle without declaring it: add 'oracle' to sees")
@@ -195,40 +194,19 @@ def _listen(
             except ConnectionError:  # the attack died while it waited
                 return _Said("gone")
         elif kind == "error":
-            reason = _plain(facts.get("reason") or "it failed without a word")[:REASON_LIMIT]
-            return _Said("failed", reason=reason, attempts=_attempts(facts))
+            reason = plain(facts.get("reason") or "it failed without a word")[:REASON_LIMIT]
+            return _Said("failed", reason=reason, attempts=answer.attempts(facts))
         elif kind == "guess":
             return _guessed(facts, arrays)
         else:
-            return _Said("failed", reason=f"it sent a message of an unknown kind: {_plain(kind)[:40]!r}")
+            return _Said("failed", reason=f"it sent a message of an unknown kind: {plain(kind)[:40]!r}")
 
 
 def _guessed(facts: dict[str, Any], arrays: dict[str, Any]) -> _Said:
-    """Nothing about the message is taken on trust: it comes from code that may be hostile."""
-    texts, details = facts.get("texts"), facts.get("details") or {}
-    wrong = None
-    if arrays.keys() - {"ranking", "vectors", "confidence"}:
-        wrong = f"it sent arrays that no guess has: {', '.join(map(_plain, arrays))[:200]}"
-    elif texts is not None and not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
-        wrong = "the texts of its guess are not a list of strings"
-    elif not isinstance(details, dict) or len(json.dumps(details)) > DETAILS_LIMIT:
-        wrong = f"the details of its guess are not a table of at most {DETAILS_LIMIT >> 20} MiB"
-    if wrong:
-        return _Said("failed", reason=wrong, attempts=_attempts(facts))
-    used = facts.get("used") or ()
-    return _Said("ok", Guess(texts=texts, details=details, **arrays), None, tuple(map(str, used)), _attempts(facts))
-
-
-def _attempts(facts: dict[str, Any]) -> dict[str, int]:
-    found = facts.get("attempts")
-    if not isinstance(found, dict):
-        return {}
-    return {_plain(what)[:200]: int(n) for what, n in list(found.items())[:50] if isinstance(n, int)}
-
-
-def _plain(text: Any) -> str:
-    """Without what would move a terminal's cursor or break a line of a table."""
-    return "".join(c if c.isprintable() else " " for c in str(text))
+    guess, wrong = answer.read(facts, arrays)
+    if guess is None:
+        return _Said("failed", reason=wrong, attempts=answer.attempts(facts))
+    return _Said("ok", guess, None, tuple(map(str, facts.get("used") or ())), answer.attempts(facts))
 
 
 def _answer(sock: socket.socket, oracle: Callable[[Floats], Floats], arrays: dict[str, Any]) -> None:
@@ -238,34 +216,6 @@ def _answer(sock: socket.socket, oracle: Callable[[Floats], Floats], arrays: dic
         channel.send(sock, "refusal", {"reason": f"the oracle could not answer: {error}"})
     else:
         channel.send(sock, "answer", encodings=encodings)
-
-
-def check(guess: Guess, items: int, rows: int, dim: int) -> str | None:
-    """What is wrong with a guess for this release, in words for its author; None if nothing is."""
-    given = [name for name in ("ranking", "vectors", "texts") if getattr(guess, name) is not None]
-    if len(given) != 1:
-        return f"a guess holds exactly one of ranking, vectors and texts; this one holds {given or 'none'}"
-    if guess.ranking is not None:
-        ranking = np.asarray(guess.ranking)
-        if ranking.ndim != 2 or len(ranking) != items or not ranking.shape[1]:
-            return f"the ranking has shape {ranking.shape}; expected {items} × t, a row for each released item"
-        if not np.issubdtype(ranking.dtype, np.integer):
-            return f"the ranking holds {ranking.dtype} values; expected whole row numbers of the corpus"
-        if ranking.min() < 0 or ranking.max() >= rows:
-            return f"the ranking names row {ranking.max()} or {ranking.min()} of a corpus of {rows} rows"
-    if guess.vectors is not None:
-        vectors = np.asarray(guess.vectors)
-        if vectors.ndim != 2 or vectors.shape[1] != dim or not len(vectors):
-            return f"the vectors have shape {vectors.shape}; expected r × {dim}"
-        if not np.isfinite(vectors).all():
-            return "the vectors hold NaN or infinite values"
-    if guess.texts is not None and len(guess.texts) != items:
-        return f"{len(guess.texts)} texts were guessed for {items} released items"
-    if guess.confidence is not None:
-        confidence = np.asarray(guess.confidence)
-        if confidence.shape != (items,) or not np.isfinite(confidence).all():
-            return f"confidence has shape {confidence.shape}; expected {items} finite numbers"
-    return None
 
 
 def _environment(limits: Limits) -> dict[str, str]:

@@ -1,0 +1,66 @@
+"""Small victims whose gradients are known: a picture model and a text head, under a key that the test holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bench import Corpus, Key, Release, View, mixing, view
+from bench.gradients import Gradients
+from bench.victims import Victim, body_weights, head_weights, layer
+
+
+@dataclass
+class World:
+    victim: Victim
+    images: np.ndarray | None
+    vectors: np.ndarray
+    labels: np.ndarray
+    key: Key
+
+    @property
+    def source(self) -> Gradients:
+        return Gradients(self.victim, self.labels, mixing.apply(self.vectors, self.key), self.images, self.key)
+
+    def gradients(self) -> dict[str, np.ndarray]:
+        parts = [found for _, found in self.source.blocks()]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def view(self, folder: Path, sees: set[str], defense: dict | None = None, corpus: Corpus | None = None) -> View:
+        release = Release(mixing.apply(self.vectors, self.key), self.labels, {}, self.source, self.victim)
+        view.write(folder, sorted(sees), release, corpus=corpus, defense=defense)
+        return View(folder, make=_make)
+
+
+def _make(kind: str, reference: dict) -> object:
+    from bench.registry import Registry
+
+    return Registry().make(kind, reference["spec"])
+
+
+def draw_key(n: int, k: int, dim: int, m: int, rng: np.random.Generator) -> Key:
+    members = mixing.draw_members(n, k, 1, rng, batch="all", distinct=True)
+    mask, pool = mixing.draw_masks(n, dim, m, rng)
+    return Key(members[:, 0], members, mixing.draw_weights(n, k, "half-normal", rng), mask, pool)
+
+
+def pictures(n: int = 3, d: int = 6, k: int = 1, m: int = 1, side: int = 8, channels: int = 1, seed: int = 0) -> World:
+    rng = np.random.default_rng(seed)
+    picture = (channels, side, side)
+    weights = body_weights(picture, d, rng)
+    dim = d or weights["conv3.bias"].size * (side // 4) ** 2
+    victim = Victim({**weights, **layer("head1", (4, dim), rng)}, picture)
+    images = rng.random((n, *picture), dtype=np.float32)
+    key = draw_key(n, k, dim, m, rng)
+    labels = mixing.mix(np.eye(4, dtype=np.float32)[rng.integers(0, 4, n)], key.members, key.weights)
+    return World(victim, images, np.zeros((n, dim), np.float32), labels, key)
+
+
+def sentences(n: int = 5, dim: int = 12, k: int = 2, m: int = 3, seed: int = 0) -> World:
+    rng = np.random.default_rng(seed)
+    victim = Victim(head_weights(dim, 3, 3, seed))
+    key = draw_key(n, k, dim, m, rng)
+    labels = mixing.mix(np.eye(3, dtype=np.float32)[rng.integers(0, 3, n)], key.members, key.weights)
+    return World(victim, None, rng.standard_normal((n, dim)).astype(np.float32), labels, key)
