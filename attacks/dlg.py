@@ -44,7 +44,9 @@ class DLG:
     mask: Literal["auto", "learn", "none"] = "auto"
     """auto: learnt where the scheme has one"""
     optimizer: Literal["lbfgs", "adam"] = "lbfgs"
+    """lbfgs, as published, or adam"""
     precision: Literal["float32", "float64"] = "float32"
+    """of everything that is optimised"""
     batch: int = 64
     """attacks that run together; each takes 8 · history · pixels bytes in float32"""
 

@@ -182,7 +182,8 @@ def _order(first: dict[str, Guess], turned: dict[str, wall.Outcome], trials: dic
             continue
         chance = trial.run(budget, seed=1).guess
         level = 1.0 if chance is None else _agreement(guess, chance, np.arange(trial.items), trial.width)
-        if kept < level - SLACK:
+        # Both shares are of few items: two standard errors of their difference are chance.
+        if kept < level - SLACK - 2 * np.sqrt(2 * level * (1 - level) / trial.items):
             return Line(
                 BAD,
                 what,

@@ -1,7 +1,7 @@
 """Makes the tables and figures of docs/story.md from records, between the markers that stand there.
 
-    bench run --suite unmix --out results && bench run --suite story --out results
-    python benchmarks/story.py results docs/story.md
+bench run --suite unmix --out results && bench run --suite story --out results
+python benchmarks/story.py results docs/story.md
 """
 
 from __future__ import annotations

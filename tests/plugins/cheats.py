@@ -96,9 +96,9 @@ class SearchesTheDisk:
         found = []
         for place in self.places.split(";"):
             files = [path for path in Path(place).rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
-            found += [
-                str(path) for path in files if path.name not in ("setup.cfg", "py.typed") and ".venv" not in path.parts
-            ]
+            # The code of the project is public, and so is an environment that lies within it.
+            public = {"setup.cfg", "bench", ".venv"}
+            found += [str(path) for path in files if not public & set(path.relative_to(place).parts)]
             with contextlib.suppress(OSError):
                 os.listdir(f"{place}/results")
         return honest(view, found=found)
