@@ -6,6 +6,7 @@ import json
 import math
 import socket
 import struct
+import time
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ LIMIT = 1 << 30
 # What a guess calls the arrays of its trail.
 TRAIL = "trail."
 _HEADER_LIMIT = 64 << 20
+DIMENSIONS = 8
 _DTYPES = frozenset(["bool", "int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64"])
 
 
@@ -35,23 +37,27 @@ def send(sock: socket.socket, kind: str, facts: dict[str, Any] | None = None, **
         sock.sendall(block.reshape(-1).view(np.uint8).data)
 
 
-def receive(sock: socket.socket, limit: int = LIMIT) -> tuple[str, dict[str, Any], dict[str, Array]]:
-    """The next message; raises EOFError when the other side has gone."""
-    (length,) = struct.unpack("<Q", _exactly(sock, 8))
+def receive(
+    sock: socket.socket, limit: int = LIMIT, deadline: float | None = None
+) -> tuple[str, dict[str, Any], dict[str, Array]]:
+    """The next message, whole by `deadline` (time.monotonic's) or TimeoutError; EOFError if the other side has gone."""
+    (length,) = struct.unpack("<Q", _exactly(sock, 8, deadline))
     if length > _HEADER_LIMIT:
         raise BadMessage(f"a header of {length} bytes is not a message")
     try:
-        header = json.loads(bytes(_exactly(sock, length)).decode())
+        header = json.loads(bytes(_exactly(sock, length, deadline)).decode())
         kind, facts, shapes = str(header["kind"]), dict(header["facts"]), dict(header["arrays"])
         plan = {str(n): (np.dtype(_known(d)), tuple(int(x) for x in shape)) for n, (d, shape) in shapes.items()}
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise BadMessage(f"not a message: {error}") from error
     sizes = {name: dtype.itemsize * math.prod(shape) for name, (dtype, shape) in plan.items()}
-    if any(x < 0 for _, shape in plan.values() for x in shape) or sum(sizes.values()) > limit:
+    if any(not 0 <= x <= limit for _, shape in plan.values() for x in shape) or sum(sizes.values()) > limit:
         raise BadMessage(f"a message of {sum(sizes.values()) >> 20} MiB is above the limit of {limit >> 20} MiB")
+    if any(len(shape) > DIMENSIONS for _, shape in plan.values()):
+        raise BadMessage(f"an array of more than {DIMENSIONS} dimensions is not taken")
     arrays = {}
     for name, (dtype, shape) in plan.items():
-        arrays[name] = np.frombuffer(_exactly(sock, sizes[name]), dtype=dtype).reshape(shape)
+        arrays[name] = np.frombuffer(_exactly(sock, sizes[name], deadline), dtype=dtype).reshape(shape)
     return kind, facts, arrays
 
 
@@ -61,10 +67,15 @@ def _known(dtype: str) -> str:
     return dtype
 
 
-def _exactly(sock: socket.socket, count: int) -> bytearray:
+def _exactly(sock: socket.socket, count: int, deadline: float | None) -> bytearray:
     data = bytearray(count)
     view, got = memoryview(data), 0
     while got < count:
+        if deadline is not None:  # anew for each part, or a byte now and then would hold us for ever
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            sock.settimeout(left)
         some = sock.recv_into(view[got:], min(count - got, 1 << 20))
         if not some:
             raise EOFError

@@ -14,7 +14,6 @@ if "site-packages" not in sys.path[0]:
 
 import json
 import os
-import resource
 import socket
 import threading
 import traceback
@@ -23,22 +22,20 @@ from typing import Any
 
 import numpy as np
 
-from bench import ROOT, audit, channel, options
+from bench import ROOT, audit, channel, options, sandbox
 from bench.registry import Entry
-from bench.sandbox import CODE, SCRATCH_BYTES, SYSTEM, VIEW
 from bench.types import Floats, Guess
 from bench.view import View
 
 # What a sealed attack may look at without a word in its record: the system, its view, the code of this project.
-READABLE = (*SYSTEM, str(VIEW), "/sys", "/proc", "/etc", *(str(ROOT / name) for name in CODE))
-PROCESSES = 1024
+READABLE = (*sandbox.SYSTEM, str(sandbox.VIEW), "/sys", "/proc", "/etc", *(str(ROOT / name) for name in sandbox.CODE))
 
 
 def main() -> None:
     folder, fd = Path(sys.argv[1]), int(sys.argv[2])
     task: dict[str, Any] = json.loads((folder / "task.json").read_text(encoding="utf-8"))
     _die_with_parent(task["sealed"])
-    _limit(task)
+    sandbox.restrict(int(task["memory_mib"]), sealed=task["sealed"])
     sock = socket.socket(fileno=fd)
     os.chdir(task["scratch"])
     # After this the attack's own code is loaded for the first time.
@@ -61,19 +58,6 @@ def main() -> None:
 def _plugin_files(task: dict[str, Any]) -> list[str]:
     """Python looks for a compiled copy beside a file that it loads."""
     return [place for path in task["readable"] for place in (path, str(Path(path).parent / "__pycache__"))]
-
-
-def _limit(task: dict[str, Any]) -> None:
-    limits = {resource.RLIMIT_DATA: int(task["memory_mib"]) << 20}
-    if task["sealed"]:
-        limits |= {
-            resource.RLIMIT_CORE: 0,
-            resource.RLIMIT_FSIZE: SCRATCH_BYTES,  # also of the log, which lies on the parent's disk
-            resource.RLIMIT_NPROC: PROCESSES,
-        }
-    for what, limit in limits.items():
-        if limit or what == resource.RLIMIT_CORE:
-            resource.setrlimit(what, (limit, limit))
 
 
 def _die_with_parent(sealed: bool) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,20 @@ class Training:
     """share of the train set that chooses the epoch to stop at, as in TextHide's appendix B.3"""
 
 
+@contextlib.contextmanager
+def one_thread(device: str) -> Iterator[None]:
+    """Layers this small gain nothing from a second thread, and lose much when it has to be waited for."""
+    import torch
+
+    before = torch.get_num_threads()
+    if device == "cpu":
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def fit(
     encodings: Floats,
     targets: Floats,
@@ -47,9 +62,6 @@ def fit(
     import torch
     from torch import nn
 
-    if device == "cpu":
-        # Layers this small gain nothing from a second thread, and lose much when it has to be waited for.
-        torch.set_num_threads(1)
     # Standardised per coordinate by the release itself: what every client can do, and no fairer to one defense.
     mean, spread = encodings.mean(axis=0), encodings.std(axis=0)
     spread[spread < 1e-6] = 1

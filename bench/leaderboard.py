@@ -56,7 +56,7 @@ def _group(record: Record) -> tuple[str, ...]:
         protocol += f", queries from {size['split']}"
     if public:
         protocol += f", public {public['name']}"
-    if record["salt"]:
+    if record.get("sealed"):
         protocol += ", sealed"
     return (*_place(record), record["defense"]["label"], record["attack"]["label"], protocol)
 
@@ -91,7 +91,7 @@ def _markdown(records: Sequence[Record]) -> str:
 
 
 def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
 
 
 def _cell(records: Sequence[Record], name: str) -> str:

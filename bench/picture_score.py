@@ -41,11 +41,11 @@ def score(guess: Guess, truth: Truth, rng: np.random.Generator) -> Scores:
     for name in METRICS:
         mean, low, high = mean_interval(values[name], owner, rng)
         metrics[name] = {"value": mean, "low": low, "high": high}
-    # A blind attacker knows what such pictures look like: he returns others of the private ones.
+    # A blind attacker knows what such pictures look like: he returns some of the private ones.
     blind: dict[str, list[float]] = {name: [] for name in METRICS}
     n, dummies = pictures.shape[:2]
     for _ in range(BLIND):
-        drawn = (owner[:, None] + chance.integers(1, len(images), (n, dummies))) % len(images)
+        drawn = chance.integers(0, len(images), (n, dummies))
         for name, value in _judge(images[drawn], np.ones(n, dtype=bool), images, truth.key).items():
             blind[name].append(float(value.mean()))
     for name in METRICS:

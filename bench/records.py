@@ -81,7 +81,9 @@ def _identified(about: Record, trial: Trial, more: tuple[Chosen, ...], core: tup
     plugins = (trial.dataset, trial.encoder, trial.defense, *more, *([trial.public] if trial.public else []))
     basis = {"schema": SCHEMA, "code": _code((*core, *map(_module, plugins))), **about}
     identity = hashlib.sha256(json.dumps(basis, sort_keys=True, default=str).encode()).hexdigest()[:16]
-    labelled = {kind: {**about[kind], "label": getattr(trial, kind).label} for kind in KINDS if kind in about}
+    labelled = {
+        kind: {**about[kind], "label": getattr(trial, kind).label} for kind in (*KINDS, "public") if about.get(kind)
+    }
     return {"schema": SCHEMA, "id": identity, "status": "ok", **about, **labelled}
 
 

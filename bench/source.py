@@ -51,6 +51,8 @@ def read(path: Path, module: str) -> Source:
         tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     except (SyntaxError, ValueError) as error:  # ValueError: not UTF-8, or a NUL byte
         raise Unreadable(f"cannot be read: {error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise Unreadable("cannot be read: it is nested too deeply") from error
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror or error}") from error
     return Source(path, tuple(_plugins(tree)), frozenset(_names(tree)), _missing(tree, path, module))
@@ -100,9 +102,11 @@ def _plugins(tree: ast.Module) -> Iterator[Found]:
 def _fields(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> dict[str, str]:
     """Options with their defaults, those that a class of the same file hands down included."""
     found: dict[str, str] = {}
+    # Without the class itself: one may have the name of an imported class that it stands on.
+    others = {name: other for name, other in classes.items() if other is not node}
     for base in node.bases:
-        if isinstance(base, ast.Name) and base.id in classes:
-            found |= _fields(classes[base.id], classes)
+        if isinstance(base, ast.Name) and base.id in others:
+            found |= _fields(others[base.id], others)
     for item in node.body:
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
             found[item.target.id] = ast.unparse(item.value) if item.value else "(required)"

@@ -2,7 +2,7 @@
 
 Importing a file runs it. So in a sealed run the attack is imported in the sandbox only, also to learn what it declares
 and whether its options are right; here a stand-in takes its place, with the same name, options and declaration.
-`python -m bench.stranger` is the part that runs inside.
+`python -m bench.stranger` is the part that runs inside; it also runs `bench plugin check` there, within the same limits.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ if __name__ == "__main__" and "site-packages" not in sys.path[0]:
 
 import dataclasses
 import json
+import os
 import subprocess
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from bench import options, sandbox
+from bench.answer import plain
 from bench.errors import BenchError, UsageError
 from bench.plugin import ON, SEES, Info, info
 from bench.protocol import Protocol
@@ -27,6 +30,7 @@ from bench.registry import Entry, Registry
 from bench.wall import workspace
 
 SECONDS = 120
+MEMORY_MIB = 4096
 LIMIT = 1 << 20
 
 
@@ -42,19 +46,32 @@ def _asked(kind: str, name: str, module: str, cls: str, pairs: str) -> dict[str,
     inner = [sys.executable, "-m", "bench.stranger", kind, name, module, cls, pairs]
     with workspace() as folder:
         command = sandbox.command(folder, sandbox.files_of(module), sandbox.environment(1), inner)
-        try:
-            done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            raise UsageError(f"{kind} {name!r} did not say what it is within {SECONDS} s") from None
-    last = (done.stdout[-LIMIT:].splitlines() or [b""])[-1]
+        status, said = talk(command, folder / "said.txt", SECONDS)
+    if status is None:
+        raise UsageError(f"{kind} {name!r} did not say what it is within {SECONDS} s")
+    last = (said.strip().splitlines() or [""])[-1]
     try:
         facts: dict[str, Any] = dict(json.loads(last))
     except (ValueError, TypeError, RecursionError):
-        words = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise UsageError(f"{kind} {name!r} does not say what it is: {(words or ['no answer'])[0][:300]}") from None
+        raise UsageError(f"{kind} {name!r} does not say what it is: {plain(last)[:300] or 'no answer'}") from None
     if "error" in facts:
-        raise UsageError(str(facts["error"])[:1000])
+        raise UsageError(plain(facts["error"])[:1000])
     return facts
+
+
+def talk(command: list[str], log: Path, seconds: float) -> tuple[int | None, str]:
+    """The status of a command in the sandbox, None if it took too long, and the end of what it printed.
+
+    By way of a file, which the limits of the sandbox bound; a pipe would fill this process's memory.
+    """
+    with log.open("wb") as out:
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return None, ""
+    with log.open("rb") as out:
+        out.seek(max(0, out.seek(0, os.SEEK_END) - LIMIT))
+        return done.returncode, out.read().decode("utf-8", errors="replace")
 
 
 def _stand_in(entry: Entry, facts: dict[str, Any]) -> Any:
@@ -63,26 +80,42 @@ def _stand_in(entry: Entry, facts: dict[str, Any]) -> Any:
         sees = tuple(sorted(word for word in SEES if word in facts["sees"]))
         on = tuple(word for word in ON if word in facts["on"])
         stamp = Info(entry.kind, entry.name, str(facts["paper"])[:300], sees, Protocol(**facts["protocol"]), on=on)
-        values = {str(name): _plain(value) for name, value in facts["options"].items()}
-        fields = [(name, Any, dataclasses.field(default=_plain(facts["defaults"].get(name)))) for name in values]
+        values = {_name(name): _value(value) for name, value in facts["options"].items()}
+        fields = [(name, Any, dataclasses.field(default=_value(facts["defaults"].get(name)))) for name in values]
         cls = dataclasses.make_dataclass(entry.cls, fields, frozen=True)
+        cls.__plugin__ = stamp  # type: ignore[attr-defined]
+        return cls(**values)
     except (KeyError, TypeError, ValueError, AttributeError, BenchError) as error:
-        raise UsageError(f"{entry.kind} {entry.name!r} does not say what it is: {error}") from error
-    cls.__plugin__ = stamp  # type: ignore[attr-defined]
-    return cls(**values)
+        said = plain(error)[:300]
+        raise UsageError(f"{entry.kind} {entry.name!r} does not say what it is: {said}") from error
 
 
-def _plain(value: Any) -> Any:
+def _name(text: str) -> str:
+    if not text.isidentifier() or text.startswith("_"):
+        raise ValueError(f"{text[:40]!r} is no name for an option")
+    return text
+
+
+def _value(value: Any) -> Any:
     """What an option may hold; lists as tuples, because a dataclass takes no list for a default."""
     if isinstance(value, list):
-        return tuple(_plain(item) for item in value)
-    if value is None or isinstance(value, bool | int | float | str):
+        return tuple(_value(item) for item in value)
+    if isinstance(value, str):
+        if len(value) > 2000 or value != plain(value):
+            raise ValueError("an option holds a text that is too long, or breaks lines")
+        return value
+    if value is None or isinstance(value, bool | int | float):
         return value
     raise TypeError(f"an option holds a {type(value).__name__}")
 
 
 def main() -> None:
-    """In the sandbox: import the plugin, make it, and say what it declares."""
+    """In the sandbox: import the plugin, make it, and say what it declares; or check it."""
+    sandbox.restrict(MEMORY_MIB, sealed=True)
+    if sys.argv[1] == "check":
+        from bench.cli import main as bench
+
+        sys.exit(bench(["plugin", *sys.argv[1:]]))
     kind, name, module, cls, pairs = sys.argv[1:]
     facts: dict[str, Any]
     try:

@@ -51,7 +51,8 @@ def run(args: argparse.Namespace) -> int:
 
     sandbox.require()
     registry = Registry(tuple(args.plugin))
-    names = args.attack or changed(args.base, args.board / "plugins.toml", install=args.install)
+    folder = (args.out / "packages").resolve()
+    names = args.attack or changed(args.base, args.board / "plugins.toml", install=args.install, folder=folder)
     if not names:
         raise UsageError(f"nothing to submit: no attack differs from {args.base}; name one, or choose another --base")
     for name in names:
@@ -62,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
 
     cells = plan.from_suite(registry, args.suite, sealed=True, attacks=names)
     _say(f"2/4 running {len(cells)} cells, sealed")
-    settings = runner.Settings(out=args.out, device=resolve("auto"))
+    # Forced: a record that lies there already may be anybody's.
+    settings = runner.Settings(out=args.out, device=resolve("auto"), force=True)
     with Progress() as progress:
         found, errors = runner.run(cells, settings, progress)
         if errors:
@@ -78,14 +80,15 @@ def run(args: argparse.Namespace) -> int:
     return _publish(found, args.board, leaderboard, records, dry=args.dry_run)
 
 
-def changed(base: str, packages: Path, *, install: bool) -> list[str]:
+def changed(base: str, packages: Path, *, install: bool, folder: Path) -> list[str]:
     """Names of the attacks that a pull request adds or changes: files in attacks/, lines in plugins.toml."""
     from .registry import Registry
 
+    sys.path.append(str(folder))  # at the end: a submission must not stand in for a library
     files = _git("diff", "--name-only", "--diff-filter=AM", base, "--", "attacks/*.py").split()
     paths = {str(Path(name).resolve()) for name in files}
     for package, wanted in sorted(_new_packages(base, packages).items()):
-        _have(package, wanted, install)
+        _have(package, wanted, install, folder)
     entries = Registry().of("attack").values()
     fresh = _new_packages(base, packages)
     return [entry.name for entry in entries if entry.where in paths or _alike(entry.package) in map(_alike, fresh)]
@@ -100,38 +103,45 @@ def _new_packages(base: str, packages: Path) -> dict[str, str]:
     return {name: wanted for name, wanted in listed.items() if known.get(name) != wanted}
 
 
-def _have(package: str, wanted: str, install: bool) -> None:
+def _have(package: str, wanted: str, install: bool, folder: Path) -> None:
+    """See to it that a package is there: in this environment, or in `folder`."""
     try:
         if version(package) == wanted:
             return
     except PackageNotFoundError:
         pass
-    # Wheels only: building from source would run the package's own code outside any sandbox.
-    command = [sys.executable, "-m", "pip", "install", "--only-binary", ":all:", f"{package}=={wanted}"]
     if not install:
-        raise UsageError(f"{package}=={wanted} of plugins.toml is not installed: {' '.join(command[1:])}, or --install")
-    if Path("constraints.txt").is_file():
-        command += ["-c", "constraints.txt"]
+        raise UsageError(f"{package}=={wanted} of plugins.toml is not installed: install it, or add --install")
+    # None of its code must run outside the sandbox: wheels only, since building runs code, and into a folder of its
+    # own, where Python does not look for .pth files. What it needs besides must be here already.
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade"]
+    command += ["--no-deps", "--only-binary", ":all:", "--target", str(folder), f"{package}=={wanted}"]
     if subprocess.run(command).returncode:
         raise BenchError(f"refused: {package}=={wanted} cannot be installed from a wheel")
 
 
 def _check(registry: Any, name: str, files: Sequence[str]) -> None:
-    """`bench plugin check`, in the sandbox: checking a plugin runs it."""
+    """`bench plugin check`, in the sandbox: checking a plugin runs it.
+
+    A plugin that knows it is being checked can fake this: it serves authors and reviewers, the wall needs none of it.
+    """
     from . import sandbox, wall
+    from .answer import plain
+    from .stranger import talk
 
     entry = registry.get("attack", name.partition(":")[0])
     needed = [*sandbox.files_of(entry.module), *(Path(file).resolve() for file in files)]
     extra = [word for file in files if Path(file).resolve() != Path(entry.module) for word in ("--plugin", file)]
     target = entry.module if entry.module.endswith(".py") else name
     with wall.workspace() as folder:
-        inner = [sys.executable, "-m", "bench", "plugin", "check", target]
+        inner = [sys.executable, "-m", "bench.stranger", "check", target]
         inner += [word if word == "--plugin" else os.path.abspath(word) for word in extra]
-        command = sandbox.command(folder, needed, sandbox.environment(None), inner)
-        try:
-            status = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=CHECK_SECONDS).returncode
-        except subprocess.TimeoutExpired:
-            raise BenchError(f"refused: the checks of {name} took longer than {CHECK_SECONDS} s") from None
+        command = sandbox.command(folder, needed, sandbox.environment(None), inner, blind=False)
+        status, said = talk(command, folder / "said.txt", CHECK_SECONDS)
+    for line in said.splitlines():
+        _say(plain(line))
+    if status is None:
+        raise BenchError(f"refused: the checks of {name} took longer than {CHECK_SECONDS} s")
     if status:
         raise BenchError(f"refused: {name} does not pass its checks")
 
@@ -139,10 +149,13 @@ def _check(registry: Any, name: str, files: Sequence[str]) -> None:
 def _refuse(found: Sequence[dict[str, Any]]) -> None:
     """A cell may fail, and is shown as failed; cheating and failing throughout are another matter."""
     for record in found:
-        tried = record["sealed"]["attempts"] if "sealed" in record else {}
-        if tried:
-            what = "; ".join(tried)
-            raise BenchError(f"refused: {record['attack']['label']} reached beyond its view ({what}): see docs/wall.md")
+        tried = record.get("tried", {"attempts": {}, "left_behind": 0})
+        what = [*tried["attempts"], *(["left processes behind"] if tried["left_behind"] else [])]
+        if record["error"] and record["error"].startswith("its process"):
+            what.append(record["error"])  # gone without a word, and with it what it tried
+        if what:
+            label, said = record["attack"]["label"], "; ".join(what)
+            raise BenchError(f"refused: {label} did what an attack has no need to do ({said}): see docs/wall.md")
     if all(record["status"] != "ok" for record in found):
         raise BenchError(f"refused: not one cell came to an end; the first says: {found[0]['error']}")
 

@@ -18,6 +18,7 @@ METRICS = (
 def show(records: Sequence[Record]) -> None:
     """One row per record; below each value, in brackets, what a random guess reaches."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console(width=None if sys.stdout.isatty() else 160)
@@ -37,8 +38,8 @@ def show(records: Sequence[Record]) -> None:
             if record["status"] != "ok":
                 cells = [f"[red]{record['status']}[/red]"] + [""] * (len(columns) - 1) if columns else []
             seconds = str(record["cost"].get("attack_s", ""))
-            about = [record["defense"]["label"], *([budget(record.get("notes", {}))] if private else [])]
-            table.add_row(*about, record["attack"]["label"], str(record["seed"]), *cells, seconds)
+            about = [escape(record["defense"]["label"]), *([budget(record.get("notes", {}))] if private else [])]
+            table.add_row(*about, escape(record["attack"]["label"]), str(record["seed"]), *cells, seconds)
         console.print(table)
     for record in records:
         if record["status"] != "ok":

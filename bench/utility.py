@@ -16,7 +16,7 @@ import numpy as np
 
 from . import mixing, scene
 from .errors import DataError, UsageError
-from .head import Training, fit
+from .head import Training, fit, one_thread
 from .seeds import generator
 from .types import Corpus, Examples, Floats, Ints, Key
 
@@ -44,17 +44,18 @@ def measure(cell: Trial, training: Training, *, device: str, progress: scene.Pro
     # Vectors of the held-out examples and of dev, as they come at inference.
     asked = _inference(cell.defense.plugin, np.concatenate([vectors[held], vectors[len(train) :]]), key, rng)
     judged = train.take(held)
-    scores, epoch, reached = fit(
-        encodings,
-        targets,
-        (asked[: len(held)], asked[len(held) :]),
-        lambda answers: goodness(answers, judged, names[0]),
-        classes=bool(train.classes),
-        training=training,
-        seed=cell.seed,
-        device=device,
-        progress=progress,
-    )
+    with one_thread(device):
+        scores, epoch, reached = fit(
+            encodings,
+            targets,
+            (asked[: len(held)], asked[len(held) :]),
+            lambda answers: goodness(answers, judged, names[0]),
+            classes=bool(train.classes),
+            training=training,
+            seed=cell.seed,
+            device=device,
+            progress=progress,
+        )
     return {
         "metrics": judge(scores, dev, names),
         "majority": judge(np.repeat(pupils.targets().mean(axis=0)[None], len(dev), axis=0), dev, names),

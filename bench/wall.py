@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import shutil
 import signal
 import socket
@@ -170,12 +169,8 @@ def _listen(
 ) -> _Said:
     late = _Said("timeout", reason=f"it took longer than its limit of {limits.timeout_s:g} s (--timeout)")
     while True:
-        left = deadline - time.monotonic()
-        if left <= 0 or not select.select([sock], [], [], left)[0]:
-            return late
         try:
-            sock.settimeout(max(0.1, deadline - time.monotonic()))
-            kind, facts, arrays = channel.receive(sock)
+            kind, facts, arrays = channel.receive(sock, deadline=deadline)
         except TimeoutError:
             return late
         except (EOFError, ConnectionError):
@@ -206,7 +201,7 @@ def _guessed(facts: dict[str, Any], arrays: dict[str, Any]) -> _Said:
     guess, wrong = answer.read(facts, arrays)
     if guess is None:
         return _Said("failed", reason=wrong, attempts=answer.attempts(facts))
-    return _Said("ok", guess, None, tuple(map(str, facts.get("used") or ())), answer.attempts(facts))
+    return _Said("ok", guess, None, answer.used(facts), answer.attempts(facts))
 
 
 def _answer(sock: socket.socket, oracle: Callable[[Floats], Floats], arrays: dict[str, Any]) -> None:
@@ -228,10 +223,12 @@ def _environment(limits: Limits) -> dict[str, str]:
 
 
 def _why_gone(code: int, folder: Path) -> str:
-    tail = (folder / "log.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
-    said = f"; its last words: {tail[0][:200]}" if tail else ""
+    with (folder / "log.txt").open("rb") as log:  # the end of it: it may be as long as the attack liked
+        log.seek(max(0, log.seek(0, os.SEEK_END) - 4096))
+        tail = log.read().decode("utf-8", errors="replace").strip().splitlines()[-1:]
+    said = f"; its last words: {plain(tail[0])[:200]}" if tail else ""
     if code < 0:
-        name = signal.Signals(-code).name
+        name = next((s.name for s in signal.Signals if s == -code), f"signal {-code}")
         hint = ", perhaps for want of memory" if name == "SIGKILL" else ""
         return f"its process was ended by {name}{hint}{said}"
     return f"its process ended with status {code} before it gave a guess{said}"

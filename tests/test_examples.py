@@ -139,7 +139,7 @@ def test_a_package_is_submitted_by_a_line_in_plugins_toml(elsewhere: Elsewhere) 
     assert done.returncode == 0, done.stdout + done.stderr
     records = [json.loads(path.read_text()) for path in (board / "records").glob("*.json")]
     assert [record["attack"]["name"] for record in records] == ["centred-search"] * 2
-    assert all(record["salt"] and record["sealed"]["attempts"] == {} for record in records)
+    assert all(record["salt"] and record["tried"]["attempts"] == {} for record in records)
     assert "centred-search" in (board / "leaderboard.md").read_text()
     check = ("leaderboard", "--results", str(board / "records"), "--out", str(board), "--check")
     assert elsewhere.bench(*check).returncode == 0

@@ -55,3 +55,34 @@ def test_an_end_in_the_middle_is_an_end() -> None:
     ours.close()
     with pytest.raises(EOFError):
         channel.receive(theirs)
+
+
+def test_a_message_that_drips_is_late() -> None:
+    import threading
+    import time
+
+    ours, theirs = socket.socketpair()
+    theirs.sendall(struct.pack("<Q", 100))
+    stop = threading.Event()
+
+    def drip() -> None:
+        while not stop.wait(0.1):
+            theirs.sendall(b" ")
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    start = time.monotonic()
+    with pytest.raises(TimeoutError):
+        channel.receive(ours, deadline=start + 0.5)
+    assert time.monotonic() - start < 2
+    stop.set()
+    thread.join()
+
+
+@pytest.mark.parametrize("shape", ["[Infinity]", "[1e400]", "[0, 1000000000000000000000]", str([1] * 100), "[-1]"])
+def test_shapes_that_no_array_has(shape: str) -> None:
+    ours, theirs = socket.socketpair()
+    header = f'{{"kind": "guess", "facts": {{}}, "arrays": {{"ranking": ["int8", {shape}]}}}}'.encode()
+    theirs.sendall(struct.pack("<Q", len(header)) + header + b"x")
+    with pytest.raises(channel.BadMessage):
+        channel.receive(ours)

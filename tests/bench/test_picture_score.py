@@ -29,7 +29,7 @@ def test_what_is_near_enough_is_a_success_and_the_random_level_is_not() -> None:
     metrics = score(Guess(images=guess), world, RNG(0)).metrics
     assert metrics["success"]["value"] == pytest.approx(9 / 12)
     assert metrics["success"]["low"] < 0.75 < metrics["success"]["high"]
-    assert metrics["success"]["random"] == 0
+    assert 0 < metrics["success"]["random"] < 0.2  # one in twelve draws the right one
     assert metrics["mse"]["value"] == pytest.approx(SUCCESS * (3 * 1.05**2 + 9 * 0.9**2) / 12, rel=1e-3)
     assert metrics["psnr"]["value"] == pytest.approx(30, abs=1)
     assert metrics["mse"]["random"] == pytest.approx(1 / 6, rel=0.2)  # two uniform numbers

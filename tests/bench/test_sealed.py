@@ -34,6 +34,9 @@ SEEN = {
     "sends-a-bomb": "arrays of type object are not taken",
     "sends-too-much": "above the limit",
     "sends-strange-names": "arrays that no guess has",
+    "sends-strange-shapes": "not a message",
+    "sends-deep-details": "are not a table",
+    "drips": "longer than its limit",
 }
 
 
@@ -68,12 +71,12 @@ def cheated(tmp_path_factory: pytest.TempPathFactory, server: tuple[int, list[An
         f"opens-a-socket:port={server[0]}",
         f"writes-records:place={results}",
         f"sends-a-bomb:marker={folder / 'bomb'}",
-        *("sends-too-much", "sends-strange-names"),
+        *("sends-too-much", "sends-strange-names", "sends-strange-shapes", "sends-deep-details", "drips", "finds-data"),
         f"outlives:marker={folder / 'outlived'}",
     ]
     command = [sys.executable, "-m", "bench", "run", "--sealed", "--defense", "texthide:m=inf", "--json"]
     command += [a for spec in specs for a in ("--attack", spec)]
-    command += [*TINY, *CHEATS, "--timeout", "60", "--memory", "3000"]
+    command += [*TINY, *CHEATS, "--timeout", "25", "--memory", "3000"]
     env = {**os.environ, "A_SECRET_OF_THE_PARENT": "1", "CHEATS_MARKER": str(folder / "imported")}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=600)
     records = {r["attack"]["name"]: r for r in json.loads(done.stdout)}
@@ -85,7 +88,7 @@ def cheated(tmp_path_factory: pytest.TempPathFactory, server: tuple[int, list[An
     "name",
     [
         *("reads-undeclared", "walks-the-heap", "reads-the-parent", "searches-the-disk", "replays-the-seed"),
-        *("opens-a-socket", "writes-records", "outlives", "fills-the-disk"),
+        *("opens-a-socket", "writes-records", "outlives", "fills-the-disk", "finds-data"),
     ],
 )
 def test_a_cheat_finds_nothing(name: str, cheated: dict[str, Any]) -> None:
@@ -100,7 +103,7 @@ def test_a_cheat_finds_nothing(name: str, cheated: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", SEEN)
 def test_an_attempt_is_reported(name: str, cheated: dict[str, Any]) -> None:
     record = cheated["records"][name]
-    said = f"{record['error']} {list(record['sealed']['attempts'])}"
+    said = f"{record['error']} {list(record['tried']['attempts'])}"
     assert SEEN[name] in said
     assert name in cheated["said"]
 
@@ -114,7 +117,7 @@ def test_nothing_reaches_the_world_outside(cheated: dict[str, Any]) -> None:
     assert not (folder / "imported").exists()  # its code was never loaded outside the sandbox
     assert not (folder / "outlived").exists()
     assert not list(folder.rglob("planted.json"))
-    assert cheated["records"]["outlives"]["sealed"]["left_behind"] >= 1
+    assert cheated["records"]["outlives"]["tried"]["left_behind"] >= 1
     assert cheated["records"]["fills-the-disk"]["details"]["written"] <= sandbox.SCRATCH_BYTES
     assert "\x1b[2J" not in cheated["said"]
 
@@ -123,7 +126,7 @@ def test_nothing_reaches_the_world_outside(cheated: dict[str, Any]) -> None:
 def test_an_honest_attack_is_not_accused(cheated: dict[str, Any]) -> None:
     record = cheated["records"]["rss"]
     assert record["status"] == "ok"
-    assert record["sealed"] == {"attempts": {}, "left_behind": 0}
+    assert record["tried"] == {"attempts": {}, "left_behind": 0}
     assert len(bytes.fromhex(record["salt"])) == 32
     salts = {r["salt"] for r in cheated["records"].values()}
     assert len(salts) == len(cheated["records"])

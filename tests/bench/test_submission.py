@@ -17,15 +17,21 @@ from tests.sealing import needs_sandbox
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def record(status: str = "ok", attempts: dict[str, int] | None = None) -> dict[str, Any]:
+def record(status: str = "ok", attempts: dict[str, int] | None = None, left_behind: int = 0) -> dict[str, Any]:
     about = {"status": status, "attack": {"label": "mine"}, "error": None if status == "ok" else "it broke"}
-    return {**about, "sealed": {"attempts": attempts or {}, "left_behind": 0}}
+    return {**about, "sealed": True, "tried": {"attempts": attempts or {}, "left_behind": left_behind}}
 
 
 def test_one_attempt_to_reach_beyond_the_view_is_enough() -> None:
     submission._refuse([record(), record("failed")])  # a cell may fail, and is shown as failed
-    with pytest.raises(BenchError, match="reached beyond its view \\(walked the heap\\)"):
+    with pytest.raises(BenchError, match="no need to do \\(walked the heap\\)"):
         submission._refuse([record(), record(attempts={"walked the heap": 3})])
+    with pytest.raises(BenchError, match="left processes behind"):
+        submission._refuse([record(left_behind=1)])
+    with pytest.raises(BenchError, match="its process ended with status 1"):
+        submission._refuse([record(), {**record("failed"), "error": "its process ended with status 1"}])
+    unstarted = {key: value for key, value in record("failed").items() if key != "tried"}
+    submission._refuse([record(), unstarted])  # failed before the attack ran
     with pytest.raises(BenchError, match="not one cell came to an end; the first says: it broke"):
         submission._refuse([record("failed"), record("timeout")])
 

