@@ -2,7 +2,7 @@
 
 Importing a file runs it. So in a sealed run the attack is imported in the sandbox only, also to learn what it declares
 and whether its options are right; here a stand-in takes its place, with the same name, options and declaration.
-`python -m bench.stranger` is the part that runs inside; it also runs `bench plugin check` there, within the same limits.
+`python -m bench.stranger` is the part that runs inside; it also runs `bench plugin check` there, with the same limits.
 """
 
 from __future__ import annotations
