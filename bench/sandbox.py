@@ -153,7 +153,9 @@ def restrict(memory_mib: int, *, sealed: bool) -> None:
             resource.RLIMIT_NPROC: PROCESSES,
         }
     for what, limit in limits.items():
+        _, most = resource.getrlimit(what)
         if limit or what == resource.RLIMIT_CORE:
+            limit = limit if most == resource.RLIM_INFINITY else min(limit, most)  # a limit may be lowered only
             resource.setrlimit(what, (limit, limit))
 
 
@@ -165,7 +167,7 @@ def _data() -> list[str]:
 
 def _beside(needed: Iterable[Path]) -> list[str]:
     """Where Python must look for plugins that are not among the libraries, such as packages installed with -e."""
-    folders = {str(path.parent) for path in needed} & set(sys.path)
+    folders = {str(place) for path in needed for place in (path, path.parent)} & set(sys.path)
     return sorted(folder for folder in folders if Path(folder).name not in ("site-packages", "dist-packages"))
 
 

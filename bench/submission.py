@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         registry.get("attack", name.partition(":")[0])
     for name in names:
         _say(f"1/4 checking {name}")
-        _check(registry, name, args.plugin)
+        _check(registry, name, args.plugin, folder)
 
     cells = plan.from_suite(registry, args.suite, sealed=True, attacks=names)
     _say(f"2/4 running {len(cells)} cells, sealed")
@@ -120,7 +120,7 @@ def _have(package: str, wanted: str, install: bool, folder: Path) -> None:
         raise BenchError(f"refused: {package}=={wanted} cannot be installed from a wheel")
 
 
-def _check(registry: Any, name: str, files: Sequence[str]) -> None:
+def _check(registry: Any, name: str, files: Sequence[str], packages: Path) -> None:
     """`bench plugin check`, in the sandbox: checking a plugin runs it.
 
     A plugin that knows it is being checked can fake this: it serves authors and reviewers, the wall needs none of it.
@@ -130,7 +130,7 @@ def _check(registry: Any, name: str, files: Sequence[str]) -> None:
     from .stranger import talk
 
     entry = registry.get("attack", name.partition(":")[0])
-    needed = [*sandbox.files_of(entry.module), *(Path(file).resolve() for file in files)]
+    needed = [*sandbox.files_of(entry.module), *(Path(file).resolve() for file in files), packages]
     extra = [word for file in files if Path(file).resolve() != Path(entry.module) for word in ("--plugin", file)]
     target = entry.module if entry.module.endswith(".py") else name
     with wall.workspace() as folder:

@@ -102,7 +102,9 @@ def test_a_package_is_checked_by_its_name(elsewhere: Elsewhere) -> None:
 
 
 @needs_sandbox
-def test_a_package_is_submitted_by_a_line_in_plugins_toml(elsewhere: Elsewhere) -> None:
+def test_a_package_is_submitted_by_a_line_in_plugins_toml(
+    elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The whole flow of a pull request: what is new, check, sealed run, one cell again, records and tables."""
     repo = elsewhere.home / "repo"
     board = repo / "leaderboards"
@@ -143,6 +145,24 @@ def test_a_package_is_submitted_by_a_line_in_plugins_toml(elsewhere: Elsewhere) 
     assert "centred-search" in (board / "leaderboard.md").read_text()
     check = ("leaderboard", "--results", str(board / "records"), "--out", str(board), "--check")
     assert elsewhere.bench(*check).returncode == 0
+
+    # One that is not installed at all comes from its wheel, and into the sandbox only.
+    made = elsewhere.bench("plugin", "new", "brought-along")
+    assert made.returncode == 0, made.stderr
+    source = elsewhere.home / "hideseek-brought-along"
+    with (source / "hideseek_brought_along.py").open("a") as file:
+        marker = f"pathlib.Path({str(repo / 'ran')!r}).touch()"
+        file.write(f"\nimport contextlib\nimport pathlib\nwith contextlib.suppress(OSError):\n    {marker}\n")
+    wheels = elsewhere.home / "wheels"
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*pip, "-w", str(wheels), str(source)], check=True, capture_output=True)
+    (board / "plugins.toml").write_text('[packages]\nhideseek-brought-along = "0.1.0"\n')
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    brought = submit("--dry-run", "--install")
+    assert brought.returncode == 0, brought.stdout + brought.stderr
+    assert "### attack brought-along" in brought.stdout
+    assert not (repo / "ran").exists()  # nowhere but in the sandbox, where it could not write
 
 
 @pytest.mark.parametrize("package", PACKAGES)
