@@ -110,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     utility.add_argument("--seed", type=int, nargs="+", action="extend", metavar="N", help="default: 0")
     utility.add_argument("--suite", metavar="FILE", help="trials from a TOML file or a suite of the project")
     utility.add_argument("--train-epochs", type=int, metavar="N", help="default: 20, or as the suite says")
+    utility.add_argument("--jobs", type=int, default=1, metavar="N", help="trials at a time (default: 1)")
     utility.add_argument("--shared-layer", action="store_true", help="one layer applied three times, as in the code")
     utility.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="default: results")
     utility.add_argument("--device", default="auto", metavar="DEV", help="auto, cpu or cuda (default: auto)")
@@ -254,6 +255,8 @@ def _utility(args: argparse.Namespace) -> int:
 
     if args.train_epochs is not None and args.train_epochs < 1:
         raise UsageError(f"--train-epochs {args.train_epochs}: at least 1")
+    if args.jobs < 1:
+        raise UsageError(f"--jobs {args.jobs}: at least 1")
     registry = Registry(tuple(args.plugin))
     axes = {axis: getattr(args, axis) for axis in ("dataset", "encoder", "defense", "seed")}
     if args.suite:
@@ -276,7 +279,8 @@ def _utility(args: argparse.Namespace) -> int:
     ]
     with Progress() as progress:
         progress.plan(0, len(planned))
-        found, errors = costs.run(planned, args.out, resolve(args.device), progress)
+        device, files = resolve(args.device), tuple(args.plugin)
+        found, errors = costs.run(planned, args.out, device, progress, jobs=args.jobs, files=files)
     if args.json:
         print(json.dumps(found, indent=1))
     elif found:

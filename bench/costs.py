@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing
 import statistics
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from . import records, utility
+from . import records, scene, utility
 from .errors import BenchError
 from .head import Training
 from .plan import Trial
+from .plan import trials as trials_of
 from .progress import Progress
 from .records import Record
+from .registry import Registry
 
 
 def run(
-    trials: Sequence[tuple[Trial, Training]], out: Path, device: str, progress: Progress
+    trials: Sequence[tuple[Trial, Training]],
+    out: Path,
+    device: str,
+    progress: Progress,
+    *,
+    jobs: int = 1,
+    files: tuple[str, ...] = (),
 ) -> tuple[list[Record], list[BenchError]]:
-    """A record for each trial, saved as they come; and the errors of trials that could not be measured."""
+    """A record for each trial, saved as they come; and the errors of trials that could not be measured.
+
+    With several `jobs`, processes measure them first (`files` are what --plugin named); what is left then is to read.
+    """
+    if jobs > 1:
+        _ahead(trials, out, device, progress, jobs, files)
     found: list[Record] = []
     errors: list[BenchError] = []
     for trial, training in trials:
@@ -28,6 +44,48 @@ def run(
             errors.append(error)
             progress.note(f"{trial.title}: {error}")
     return found, errors
+
+
+def _ahead(
+    trials: Sequence[tuple[Trial, Training]],
+    out: Path,
+    device: str,
+    progress: Progress,
+    jobs: int,
+    files: tuple[str, ...],
+) -> None:
+    """Texts are encoded here, once; the processes take vectors from the cache."""
+    todo = [(trial, training) for trial, training in trials if not _known(trial, training, out)]
+    line = progress.start(f"{len(todo)} trials on {jobs} processes")
+    for trial in {(t.dataset.label, t.encoder.label, t.public and t.public.label): t for t, _ in todo}.values():
+        with contextlib.suppress(BenchError):  # said, with its trial, when that is measured
+            scene.prepare(trial, device, line.stage)
+    # Started afresh, not forked: torch does not survive a fork. Each gets words, and makes its plugins itself.
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        waiting = {pool.submit(_elsewhere, files, trial.words(), training, out, device) for trial, training in todo}
+        try:
+            for i, future in enumerate(as_completed(waiting), 1):
+                line.stage(f"{i} of {len(todo)}: {future.result()}")
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _elsewhere(files: tuple[str, ...], words: dict[str, list[Any]], training: Training, out: Path, device: str) -> str:
+    (trial,) = trials_of(Registry(files), words)
+    try:
+        of(trial, training, out, device, Progress(quiet=True))
+    except BenchError as error:
+        return f"{trial.title}: {error}"
+    return trial.title
+
+
+def _known(trial: Trial, training: Training, out: Path) -> bool:
+    try:
+        about = records.describe_utility(trial, vars(training))
+    except BenchError:
+        return True  # there is nothing to measure; the reason is given when the trials are gone through
+    return records.path_of(out, about).exists()
 
 
 def of(trial: Trial, training: Training, out: Path, device: str, progress: Progress) -> Record:

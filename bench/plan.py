@@ -80,6 +80,11 @@ class Trial:
     def title(self) -> str:
         return f"{self.dataset.label} {self.encoder.name} {self.defense.label} seed {self.seed}"
 
+    def words(self) -> dict[str, list[Any]]:
+        """What one would type for it: enough for another process to make the same."""
+        kinds = {"dataset": self.dataset, "encoder": self.encoder, "defense": self.defense}
+        return {**{kind: [chosen.label] for kind, chosen in kinds.items()}, "seed": [self.seed]}
+
 
 @dataclass(frozen=True)
 class Cell(Trial):

@@ -37,6 +37,20 @@ def test_utility_is_measured_beside_the_undefended_figure_and_stored(bench: Run,
     assert "utility: ok" not in table.stderr  # from the record, not trained again
 
 
+def test_two_processes_measure_the_same(bench: Run, tmp_path: Path) -> None:
+    sizes = ("--defense", "mix-only", "--defense", "texthide:m=4", "--seed", "0", "1", "--train-epochs", "2", "--json")
+    found = []
+    for jobs in ("1", "2"):
+        done = bench("utility", *TOY, *sizes, "--jobs", jobs, "--out", jobs)
+        assert done.returncode == 0, done.stderr
+        found.append([{k: v for k, v in r.items() if k != "cost"} for r in json.loads(done.stdout)])
+    assert len(found[0]) == 6
+    assert found[0] == found[1]
+    bad = bench("utility", *TOY, *sizes, "--jobs", "0")
+    assert bad.returncode == 2
+    assert "at least 1" in bad.stderr
+
+
 def test_a_run_can_carry_the_cost_of_its_defense(bench: Run, tmp_path: Path) -> None:
     sizes = ("--examples", "40", "--candidates", "120")
     args = ("run", "--defense", "mix-only", "--attack", "rss", *TOY, *sizes, "--json")
