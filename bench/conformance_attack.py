@@ -156,6 +156,9 @@ def _together(chosen: Chosen, outcomes: dict[str, wall.Outcome], budget: float) 
 
 
 def _deterministic(first: dict[str, Guess], again: dict[str, wall.Outcome]) -> Line:
+    for name, outcome in again.items():
+        if outcome.guess is None:
+            return Line(BAD, "deterministic", f"a second run on {name} fails: {outcome.reason or outcome.status}")
     differs = [name for name, guess in first.items() if not _same(guess, again[name].guess)]
     return holds(
         "deterministic",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import DataError, UsageError
-from .seeds import entropy, generator
+from .seeds import generator
 from .types import Examples, Floats, Key, Release
 from .victims import Victim, head_weights, layer
 
@@ -98,7 +98,7 @@ def _victim(cell: Cell, dim: int, private: Examples) -> Victim:
     classes = private.targets().shape[1]
     words = (cell.seed, "head", dim, classes)
     if private.images is None:
-        weights = head_weights(dim, classes, HEAD_LAYERS, entropy(*words) % (1 << 63))
+        weights = head_weights(dim, classes, HEAD_LAYERS, generator(*words))
         return Victim(weights, classes=bool(private.classes))
     encoder = cell.encoder.plugin
     if not hasattr(encoder, "weights"):

@@ -139,15 +139,14 @@ def head(dim: int, outputs: int, layers: int, *, dropout: float = 0.0, shared: b
     return nn.Sequential(*parts, nn.Linear(dim, outputs))
 
 
-def head_weights(dim: int, outputs: int, layers: int, seed: int) -> dict[str, Floats]:
-    """That head as it is before training, by torch's own initialisation."""
-    import torch
-    from torch import nn
+def head_weights(dim: int, outputs: int, layers: int, rng: np.random.Generator) -> dict[str, Floats]:
+    """That head as it is before training: uniform in ± 1/√inputs, as torch initialises linear layers.
 
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        linear = [part for part in head(dim, outputs, layers) if isinstance(part, nn.Linear)]
-    named = ((f"head{i}", part) for i, part in enumerate(linear, 1))
-    return {
-        f"{name}.{kind}": getattr(part, kind).detach().numpy() for name, part in named for kind in ("weight", "bias")
-    }
+    Not by torch itself, whose random numbers are shared by all threads of a process.
+    """
+    bound = 1 / np.sqrt(dim)
+    found: dict[str, Floats] = {}
+    for i, rows in enumerate([dim] * layers + [outputs], 1):
+        found[f"head{i}.weight"] = rng.uniform(-bound, bound, (rows, dim)).astype(np.float32)
+        found[f"head{i}.bias"] = rng.uniform(-bound, bound, rows).astype(np.float32)
+    return found

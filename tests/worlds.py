@@ -60,7 +60,7 @@ def pictures(n: int = 3, d: int = 6, k: int = 1, m: int = 1, side: int = 8, chan
 
 def sentences(n: int = 5, dim: int = 12, k: int = 2, m: int = 3, seed: int = 0) -> World:
     rng = np.random.default_rng(seed)
-    victim = Victim(head_weights(dim, 3, 3, seed))
+    victim = Victim(head_weights(dim, 3, 3, np.random.default_rng(seed)))
     key = draw_key(n, k, dim, m, rng)
     labels = mixing.mix(np.eye(3, dtype=np.float32)[rng.integers(0, 3, n)], key.members, key.weights)
     return World(victim, None, rng.standard_normal((n, dim)).astype(np.float32), labels, key)

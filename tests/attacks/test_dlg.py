@@ -109,7 +109,7 @@ def test_pictures_are_scored_and_leave_curves(bench: Run) -> None:
     assert record["status"] == "ok", record["error"]
     assert list(record["metrics"]) == ["recall", "success", "mse", "psnr"]
     assert record["metrics"]["success"]["value"] > 0
-    assert record["metrics"]["success"]["random"] == 0
+    assert record["metrics"]["success"]["random"] < record["metrics"]["success"]["value"]
     assert len(record["details"]["iterations"]) == 8
     good = next(c for c in record["details"]["curves"] if c["success"])
     assert len(good["iteration"]) == len(good["distance"]) == len(good["input_error"])

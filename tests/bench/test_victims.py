@@ -10,20 +10,26 @@ from bench.victims import SPREAD, Victim, body_weights, head, head_weights, laye
 
 
 def test_the_text_head_is_the_one_that_is_trained_for_utility() -> None:
-    weights = head_weights(8, 3, 3, seed=5)
-    torch.manual_seed(5)
     network = head(8, 3, 3, dropout=0.1).eval()
+    linear = [part for part in network if isinstance(part, torch.nn.Linear)]
+    named = {f"head{i}.{kind}": getattr(part, kind) for i, part in enumerate(linear, 1) for kind in ("weight", "bias")}
+    victim = Victim({name: value.detach().numpy() for name, value in named.items()})
     x = torch.randn(4, 8)
-    victim = Victim(weights)
     assert torch.allclose(victim.answer(victim.tensors(), x), network(x))
     assert (victim.layers, victim.dim, victim.outputs) == (4, 8, 3)
 
 
-def test_drawing_a_head_leaves_torchs_own_stream_alone() -> None:
-    torch.manual_seed(1)
+def test_an_untrained_head_is_drawn_as_torch_draws_it_but_not_from_torchs_stream() -> None:
     before = torch.get_rng_state()
-    head_weights(4, 2, 1, seed=0)
+    ours = head_weights(256, 64, 1, np.random.default_rng(0))
     assert torch.equal(before, torch.get_rng_state())
+    theirs = head(256, 64, 1)
+    for name, part in (("head1", theirs[0]), ("head2", theirs[-1])):
+        for kind in ("weight", "bias"):
+            own, other = ours[f"{name}.{kind}"], getattr(part, kind).detach().numpy()
+            assert own.shape == other.shape
+            assert np.abs(own).max() <= 1 / 16
+            assert own.std() == pytest.approx(other.std(), rel=0.2)
 
 
 def test_the_body_is_the_papers() -> None:
