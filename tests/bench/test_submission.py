@@ -38,10 +38,10 @@ def test_one_attempt_to_reach_beyond_the_view_is_enough() -> None:
 
 @needs_sandbox
 def test_an_attack_that_does_not_conform_is_refused_before_it_is_run(bench: Run, tmp_path: Path) -> None:
-    done = bench("submit", "outlives", "--plugin", str(PLUGINS / "cheats.py"), "--dry-run")
+    done = bench("submit", "raises", "--plugin", str(PLUGINS / "hostile.py"), "--dry-run")
     assert done.returncode == 1
     assert "✗ paper" in done.stdout
-    assert "refused: outlives does not pass its checks" in done.stderr
+    assert "refused: raises does not pass its checks" in done.stderr
     assert "2/4" not in done.stdout
     assert not (tmp_path / "home" / "results").exists()
 
