@@ -41,8 +41,10 @@ def main() -> None:
     # After this the attack's own code is loaded for the first time.
     tried = audit.watch((*READABLE, *_plugin_files(task)), (task["scratch"], "/dev")) if task["sealed"] else {}
     try:
-        guess, used = _run(folder, task, sock)
-        channel.send(sock, "guess", {"used": sorted(used), "attempts": tried, **_facts(guess)}, **_arrays(guess))
+        guess, view = _run(folder, task, sock)
+        if task["sealed"]:
+            _look_back(tried, view, task["scratch"])
+        channel.send(sock, "guess", {"used": sorted(view.used), "attempts": tried, **_facts(guess)}, **_arrays(guess))
     except MemoryError:
         reason = f"it needed more than its memory limit of {task['memory_mib']} MiB"
         channel.send(sock, "error", {"reason": reason, "attempts": tried})
@@ -53,6 +55,15 @@ def main() -> None:
     # The parent notes what was used and ends this process with all it left behind; should it be gone, so are we.
     sock.recv(1)
     os._exit(0)
+
+
+def _look_back(tried: dict[str, int], view: View, scratch: str) -> None:
+    """What no event tells of, but can be seen when the attack has ended."""
+    for word in view.refused:
+        tried[f"read view.{word} without declaring it"] = 1
+    space = os.statvfs(scratch)
+    if space.f_bavail * 20 < space.f_blocks:
+        tried["filled its scratch folder"] = 1
 
 
 def _plugin_files(task: dict[str, Any]) -> list[str]:
@@ -70,7 +81,7 @@ def _die_with_parent(sealed: bool) -> None:
             os._exit(1)
 
 
-def _run(folder: Path, task: dict[str, Any], sock: socket.socket) -> tuple[Guess, set[str]]:
+def _run(folder: Path, task: dict[str, Any], sock: socket.socket) -> tuple[Guess, View]:
     turn = threading.Lock()  # an attack may ask the oracle from several threads
 
     def oracle(vectors: Floats) -> Floats:
@@ -90,7 +101,7 @@ def _run(folder: Path, task: dict[str, Any], sock: socket.socket) -> tuple[Guess
     guess = _make("attack", task["attack"]).run(view, np.random.default_rng(task["rng"]))
     if not isinstance(guess, Guess):
         raise TypeError(f"run() returned {type(guess).__name__}, not a Guess")
-    return guess, view.used
+    return guess, view
 
 
 def _make(kind: str, reference: dict[str, Any]) -> Any:

@@ -58,6 +58,7 @@ class View:
         self._oracle, self._stage, self._make = oracle, stage, make
         self.device: str = self._facts["device"]
         self.used: set[str] = set()
+        self.refused: set[str] = set()
 
     def stage(self, text: str) -> None:
         """Tell the user what the attack is doing now."""
@@ -122,6 +123,7 @@ class View:
 
     def _touch(self, word: str) -> None:
         if word not in self._sees:
+            self.refused.add(word)
             raise NotGranted(
                 f"the attack reads view.{word} but does not declare it: add {word!r} to sees in its decorator"
             )

@@ -25,6 +25,10 @@ CHEATS = ("--plugin", str(PLUGINS / "cheats.py"))
 
 # Where a cheat is seen: what its record says it tried, or why its cell failed.
 SEEN = {
+    "reads-undeclared": "read view.labels without declaring it",
+    "replays-the-seed": "looked for bench.datasets",
+    "finds-data": "looked for bench.datasets",
+    "fills-the-disk": "filled its scratch folder",
     "asks-undeclared": "asked the oracle without declaring it",
     "walks-the-heap": "walked the heap",
     "reads-the-parent": "looked at other processes",
