@@ -103,7 +103,8 @@ def _victim(cell: Cell, dim: int, private: Examples) -> Victim:
     encoder = cell.encoder.plugin
     if not hasattr(encoder, "weights"):
         raise DataError(
-            f"encoder {cell.encoder.name!r} has no weights(picture), so there are no gradients to release: use lenet"
+            f"encoder {cell.encoder.name!r} has no weights(picture), so there are no gradients to release: "
+            "choose one that has (bench list encoders)"
         )
     picture = tuple(private.images.shape[1:])
     weights = {**encoder.weights(picture), **layer("head1", (classes, dim), generator(*words))}

