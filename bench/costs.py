@@ -92,12 +92,13 @@ def of(trial: Trial, training: Training, out: Path, device: str, progress: Progr
     about = records.describe_utility(trial, vars(training))
     path = records.path_of(out, about)
     if path.exists() and (known := records.read(path)) is not None and known["id"] == about["id"]:
-        return known
+        named = records.tagged(known, trial)
+        return known if named == known else records.save(out, named)
     line = progress.start(f"{trial.title} utility")
     measured = utility.measure(trial, training, device=device, progress=line.stage)
     cost = {"train_s": measured.pop("seconds")}
     record = {**about, **measured, "cost": cost, "versions": records.versions(), "error": None}
-    stored = records.save(out, record)
+    stored = records.save(out, records.tagged(record, trial))
     line.done(stored)
     return stored
 

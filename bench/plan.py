@@ -7,7 +7,7 @@ import itertools
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from .registry import Entry, Registry
 
 AXES = ("dataset", "encoder", "defense", "attack", "seed")
 SIZES = ("examples", "epochs", "candidates", "coverage", "split", "public")
+# What a suite has kept in its records.
+KEPT = ("samples", "answers")
 # A defense's `public` option that leaves the choice to the data set.
 AUTO = "auto"
 DEFAULTS: dict[str, list[Any]] = {"dataset": ["demo"], "encoder": ["minilm"], "seed": [0]}
@@ -75,6 +77,8 @@ class Trial:
     defense: Chosen
     seed: int
     public: Chosen | None
+    suite: tuple[str, int] | None = field(default=None, kw_only=True)
+    """the suite that names it, and its version"""
 
     @property
     def title(self) -> str:
@@ -96,6 +100,10 @@ class Cell(Trial):
     """the user asked for this number of examples, so it is not to be trimmed to the data"""
     sealed: bool = False
     """the attack is not trusted: it runs in a sandbox, on a key drawn with a salt that nobody knows"""
+    samples: int = 0
+    """questions whose answers are kept in the record, as the suite asks"""
+    answers: bool = False
+    """wrong answers are kept as text, too"""
 
     @property
     def title(self) -> str:
@@ -177,22 +185,28 @@ def from_suite(
     `attacks` take the place of those that the file names.
     """
     found: list[Cell] = []
-    for table in _tables(name, {*AXES, *SIZES}):
+    tables, suite = _tables(name, {*AXES, *SIZES, *KEPT})
+    for table in tables:
         axes = {key: _listed(table[key]) for key in AXES if key in table} | ({"attack": attacks} if attacks else {})
-        found += cells(registry, axes, {key: table.get(key) for key in SIZES}, sealed=sealed)
+        kept = {key: table[key] for key in KEPT if key in table}
+        some = cells(registry, axes, {key: table.get(key) for key in SIZES}, sealed=sealed)
+        found += [dataclasses.replace(cell, suite=suite, **kept) for cell in some]
     return found
 
 
 def trials_from_suite(registry: Registry, name: str) -> list[tuple[Trial, int | None]]:
     """Trials of a TOML file that names no attack, each with the epochs to train it for, where the file says so."""
     found: list[tuple[Trial, int | None]] = []
-    for table in _tables(name, {*AXES, "train_epochs"} - {"attack"}):
+    tables, suite = _tables(name, {*AXES, "train_epochs"} - {"attack"})
+    for table in tables:
         axes = {key: _listed(table[key]) for key in AXES if key in table}
-        found += [(trial, table.get("train_epochs")) for trial in trials(registry, axes)]
+        some = [dataclasses.replace(trial, suite=suite) for trial in trials(registry, axes)]
+        found += [(trial, table.get("train_epochs")) for trial in some]
     return found
 
 
-def _tables(name: str, known: set[str]) -> list[dict[str, Any]]:
+def _tables(name: str, known: set[str]) -> tuple[list[dict[str, Any]], tuple[str, int]]:
+    """The tables of a suite with its defaults filled in, and what the suite is called in records."""
     path = find_suite(name)
     try:
         suite = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -204,7 +218,10 @@ def _tables(name: str, known: set[str]) -> list[dict[str, Any]]:
     for key in (key for table in merged for key in table):
         if key not in known:
             raise unknown(f"key in suite {path.name}", key, known)
-    return merged
+    version = suite.get("version", 1)
+    if not isinstance(version, int) or version < 1:
+        raise UsageError(f"{path}: version = {version!r}: a whole number from 1 on was expected")
+    return merged, (path.stem, version)
 
 
 def find_suite(name: str) -> Path:

@@ -103,6 +103,14 @@ def save(folder: Path, record: Record) -> Record:
     return stored
 
 
+def tagged(record: Record, trial: Trial) -> Record:
+    """The record with the suite that it was run for: a board shows what belongs to the newest version of a suite."""
+    if trial.suite is None:
+        return record
+    name, version = trial.suite
+    return {**record, "suites": {**record.get("suites", {}), name: version}}
+
+
 def read(path: Path) -> Record | None:
     """The record in a file, or None with a word on standard error if the file is damaged."""
     try:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import answer, records, sandbox, scene, view, wall
+from . import answer, outcomes, records, sandbox, scene, view, wall
 from .errors import BenchError, UsageError
 from .plan import Cell
 from .progress import Progress
@@ -64,7 +64,7 @@ def run(cells: Sequence[Cell], settings: Settings, progress: Progress) -> tuple[
     done: dict[str, Record] = {}
     todo: dict[str, tuple[Cell, Record]] = {}
     for cell, about in planned:
-        known = None if settings.force else _known(settings.out, about, settings.details)
+        known = None if settings.force else _known(settings.out, about, cell, settings.details)
         if known is not None:
             done[about["id"]] = known
         else:
@@ -114,7 +114,7 @@ def _finish(cell: Cell, about: Record, settings: Settings, progress: Progress, s
         raise KeyboardInterrupt  # the attack was ended by us: that is no result
     if items is not None and settings.details:
         _save_details(settings.out, record, items)
-    record = records.save(settings.out, record)
+    record = records.save(settings.out, records.tagged(record, cell))
     line.done(record)
     for what, times in record.get("tried", {}).get("attempts", {}).items():
         progress.note(f"{cell.attack.name} {what} ({times} times)" if times > 1 else f"{cell.attack.name} {what}")
@@ -181,6 +181,9 @@ def execute(
             return {**record, "status": "failed", "error": f"while scoring: {_said(error)}"}, None
         record["cost"]["score_s"] = round(time.perf_counter() - start, 3)
     record |= {"metrics": scores.metrics, "details": {**guess.details, **scores.facts}}
+    record["outcomes"] = outcomes.of(guess, truth, scores)
+    if cell.samples:
+        record["samples"] = outcomes.samples(cell, scores)
     return record, scores.items
 
 
@@ -244,13 +247,18 @@ def _with_utility(cell: Cell, record: Record, settings: Settings, progress: Prog
     return records.save(settings.out, {**record, "utility": {"metrics": found["metrics"], "id": found["id"]}})
 
 
-def _known(out: Path, about: Record, details: bool) -> Record | None:
+def _known(out: Path, about: Record, cell: Cell, details: bool) -> Record | None:
     """The stored record, if the cell came to a good end. Failures are tried again: the limit may have been raised."""
     path = records.path_of(out, about)
     if not path.exists() or (details and not path.with_suffix(".parquet").exists()):
         return None
     found = records.read(path)
-    return found if found is not None and found["status"] == "ok" and found["id"] == about["id"] else None
+    if found is None or found["status"] != "ok" or found["id"] != about["id"]:
+        return None
+    if cell.samples and "samples" not in found:
+        return None  # run before a suite asked for them
+    named = records.tagged(found, cell)
+    return found if named == found else records.save(out, named)
 
 
 def _save_details(out: Path, record: Record, items: dict[str, Any]) -> None:

@@ -1,0 +1,69 @@
+"""What became of each private example, packed into the record: enough to compare two runs example by example.
+
+The leak of an example is the share of it that the attack named: `recall` where the guess is a ranking, over the items
+that belong to the example; `success` where vectors or pictures were reconstructed, which are matched to it as a whole.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from .plan import Cell
+    from .records import Record
+    from .score import Scores
+    from .types import Guess, Truth
+
+Values = npt.NDArray[np.float64]
+
+
+def headline(record: Record) -> str | None:
+    """The metric that says how much a record's attack found; None where it has nothing to say on examples."""
+    outcomes = record.get("outcomes")
+    return outcomes["metric"] if outcomes else None
+
+
+def of(guess: Guess, truth: Truth, scores: Scores) -> dict[str, Any] | None:
+    """The leak of every private example, in their order. Half precision: these are shares, to be averaged."""
+    ranked = guess.ranking is not None or guess.texts is not None
+    metric = "recall" if ranked else "success"
+    if metric not in scores.items:
+        return None  # an attack without a corpus, scored on vectors alone
+    values = np.asarray(scores.items[metric], dtype=np.float64)
+    n = len(truth.private)
+    owner = truth.key.owner if guess.vectors is None else np.arange(n)
+    known = ~np.isnan(values)
+    sums = np.bincount(owner[known], values[known], minlength=n)
+    counts = np.bincount(owner[known], minlength=n)
+    leak = np.divide(sums, counts, out=np.full(n, np.nan), where=counts > 0)
+    return {"metric": metric, "values": base64.b64encode(leak.astype("<f2").tobytes()).decode()}
+
+
+def values(record: Record) -> Values | None:
+    outcomes = record.get("outcomes")
+    if not outcomes:
+        return None
+    return np.frombuffer(base64.b64decode(outcomes["values"]), dtype="<f2").astype(np.float64)
+
+
+def samples(cell: Cell, scores: Scores) -> list[dict[str, Any]]:
+    """The first questions with their answers, as many as the suite asks for.
+
+    A wrong answer is a sentence of the data set too: unless the suite wants it, its similarity stands for it.
+    """
+    items = scores.items
+    if "answer" not in items:
+        return []  # pictures, which are not for a text file
+    found: list[dict[str, Any]] = []
+    for i in range(min(cell.samples, len(items["example"]))):
+        example, answer = items["example"][i], items["answer"][i]
+        right = bool(items["hit"][i] if "hit" in items else items["identity"][i])
+        measures = {name: round(float(items[name][i]), 3) for name in ("jaccard", "tfidf", "sbert") if name in items}
+        shown = answer if cell.answers or answer == example else None
+        sample: dict[str, Any] = {"example": example, "answer": shown, "right": right}
+        found.append(sample | measures)
+    return found
