@@ -56,8 +56,8 @@ def samples(cell: Cell, scores: Scores) -> list[dict[str, Any]]:
     A wrong answer is a sentence of the data set too: unless the suite wants it, its similarity stands for it.
     """
     items = scores.items
-    if "answer" not in items:
-        return []  # pictures, which are not for a text file
+    if "answer" not in items or "identity" not in items:
+        return []  # pictures, or vectors of an attack that names no sentences
     found: list[dict[str, Any]] = []
     for i in range(min(cell.samples, len(items["example"]))):
         example, answer = items["example"][i], items["answer"][i]

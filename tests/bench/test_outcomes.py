@@ -99,6 +99,11 @@ def test_a_suite_that_wants_answers_gets_them(suite: Callable[..., Any]) -> None
     assert all(s["answer"] for s in mixed["samples"])
 
 
+def test_an_attack_that_names_no_sentences_has_no_samples() -> None:
+    found = outcomes.samples(None, Scores({}, {"example": ["a"], "answer": [""], "cosine": [0.5]}, {}))  # type: ignore[arg-type]
+    assert found == []
+
+
 def test_a_version_that_is_no_number_is_refused(bench: Run, tmp_path: Path) -> None:
     path = tmp_path / "odd.toml"
     path.write_text(SUITE.format(version='"one"', more=""))
