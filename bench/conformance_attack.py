@@ -1,7 +1,8 @@
 """Conformance of attacks: each runs behind the real wall, on tiny releases of every defense it claims to handle.
 
 An attack claims all defenses of the project. To one that it is not made for it says so by raising `bench.UsageError`:
-that is noted, not held against it, as long as it handles any. Vectors come from bench.synthetic, so no model is needed.
+that is noted, not held against it, as long as it handles any. Vectors and pictures come from bench.synthetic, so no
+model and no download is needed. An attack on text and pictures is checked on text.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from .conformance import BAD, GOOD, NOTE, Line, Settings, Target, holds, said
 from .plan import Cell, Chosen
 from .registry import Registry
 from .seeds import for_attack, generator
-from .types import Guess, Ints
+from .types import Guess, Ints, Key, Release
 
 # As many encodings of each example as the attack's own protocol has, because attacks count on them, of few examples:
 # at most 400 items, or 32 examples encoded once, which take moments and are enough to mix and to cluster.
@@ -28,6 +29,8 @@ ITEMS, FEWEST, MOST, EPOCHS, CANDIDATES = 400, 8, 32, 50, 128
 # Share of the answers that may change with the order of the release beyond what changes with the attack's randomness:
 # sums in another order round differently, and a near tie may then go the other way.
 SLACK = 0.05
+# Mean squared error, for pixels in [0, 1], up to which two pictures are the same answer.
+ALIKE = 1e-3
 # How an attack's process words that it was not made for a defense; see bench.child and bench.view.
 REFUSALS = ("UsageError: ", "NotGranted: this defense")
 UNDECLARED = "does not declare it"
@@ -40,20 +43,21 @@ class Trial:
     cell: Cell
     items: int
     width: int
-    """sentences in each mix"""
+    """examples in each mix"""
+    picture: tuple[int, ...] = ()
+    """channels, height and width, where the examples are pictures"""
 
     def run(self, budget: float, *, seed: int = 0, turned: bool = False) -> wall.Outcome:
         """One run of the attack; with `turned`, on the same release in another order."""
         # Built afresh each time: the oracle's stream goes on from question to question.
         setting = scene.build(self.cell, device="cpu", progress=_ignore)
-        release, attack = setting.release, self.cell.attack
+        release, key, attack = setting.release, setting.truth.key, self.cell.attack
         if turned:
-            encodings, labels = np.asarray(release.encodings), np.asarray(release.labels)
-            release = replace(release, encodings=encodings[self.other_order], labels=labels[self.other_order])
+            release, key = _turned(release, key, self.other_order)
         if "gradients" in self.cell.sees:
             from .gradients import surface
 
-            release = surface(self.cell, release, setting.truth.key, setting.truth.private)
+            release = surface(self.cell, release, key, setting.truth.private)
         with wall.workspace() as folder:
             view.write(
                 folder,
@@ -73,7 +77,8 @@ class Trial:
         return generator(0, "another order of the release").permutation(self.items)
 
     def wrong(self, guess: Guess) -> str | None:
-        wrong = answer.check(guess, self.items, CANDIDATES, synthetic.SyntheticWords.dim)
+        dim = synthetic.SyntheticWords.dim
+        wrong = answer.check(guess, self.items, CANDIDATES, dim, self.picture, self.width)
         if wrong is None and guess.vectors is not None and not np.issubdtype(guess.vectors.dtype, np.floating):
             return f"the vectors hold {guess.vectors.dtype} values; expected float32"
         return wrong
@@ -100,11 +105,23 @@ def _trial(registry: Registry, defense: str, chosen: Chosen, spec: str) -> Trial
     own = chosen.info.protocol
     epochs = min(own.epochs, EPOCHS)
     examples = min(own.examples, MOST, max(FEWEST, ITEMS // epochs))
-    axes = {"defense": [defense], "attack": [spec], "encoder": ["synthetic-words"]}
+    stage = {"encoder": ["synthetic-words"]}
+    if "text" not in chosen.info.on:
+        stage = {"dataset": ["synthetic-pictures"], "encoder": ["synthetic-eye"]}
     sizes = {"examples": examples, "epochs": epochs, "candidates": CANDIDATES}
-    (cell,) = plan.cells(registry, axes, sizes)
-    key = scene.build(cell, device="cpu", progress=_ignore).truth.key
-    return Trial(cell, len(key.owner), key.members.shape[1])
+    (cell,) = plan.cells(registry, {"defense": [defense], "attack": [spec], **stage}, sizes)
+    truth = scene.build(cell, device="cpu", progress=_ignore).truth
+    items, width = truth.key.members.shape
+    images = truth.private.images
+    return Trial(cell, items, width, () if images is None else images.shape[1:])
+
+
+def _turned(release: Release, key: Key, order: Ints) -> tuple[Release, Key]:
+    """The items of a release in another order, and the key that goes with them."""
+    encodings, labels = np.asarray(release.encodings), np.asarray(release.labels)
+    per_item = ("owner", "members", "weights", "mask", "public", "noise")
+    parts = {name: part[order] for name in per_item if (part := getattr(key, name)) is not None}
+    return replace(release, encodings=encodings[order], labels=labels[order]), replace(key, **parts)
 
 
 def _behaviour(chosen: Chosen, trials: dict[str, Trial], budget: float, pool: ThreadPoolExecutor) -> Iterator[Line]:
@@ -201,8 +218,12 @@ def _agreement(first: Guess, other: Guess, order: Ints, width: int) -> float:
     """How far the answers are the same, where `other` saw item `order[i]` in place i.
 
     Of rankings, the share of an item's first answers that both name, as many as are mixed: an attack may put them in
-    an order that names every example once. Of vectors, the mean cosine of those that match best.
+    an order that names every example once. Of vectors, the mean cosine of those that match best. Of pictures, the
+    share that are alike.
     """
+    if first.images is not None and other.images is not None:
+        gap = np.asarray(first.images, np.float64)[order] - other.images
+        return float(((gap**2).mean(axis=(2, 3, 4)) <= ALIKE).mean())
     if first.ranking is not None and other.ranking is not None:
         one, two = np.asarray(first.ranking)[order, :width], np.asarray(other.ranking)[:, :width]
         return float((one[:, :, None] == two[:, None, :]).any(axis=2).mean()) if one.shape == two.shape else 0.0
@@ -222,7 +243,7 @@ def _agreement(first: Guess, other: Guess, order: Ints, width: int) -> float:
 def _same(first: Guess, other: Guess | None) -> bool:
     if other is None:
         return False
-    for name in ("ranking", "vectors", "confidence"):
+    for name in ("ranking", "vectors", "confidence", "images"):
         one, two = getattr(first, name), getattr(other, name)
         if (one is None) != (two is None) or (
             one is not None and (one.dtype, one.tobytes()) != (two.dtype, two.tobytes())
@@ -232,7 +253,7 @@ def _same(first: Guess, other: Guess | None) -> bool:
 
 
 def _shape(guess: Guess) -> str:
-    for name in ("ranking", "vectors"):
+    for name in ("ranking", "vectors", "images"):
         array: Any = getattr(guess, name)
         if array is not None:
             return f"{name} {' × '.join(map(str, array.shape))} {array.dtype}"

@@ -182,16 +182,28 @@ def from_suite(
 ) -> list[Cell]:
     """Cells of a TOML file: top-level axes and sizes are defaults for every [[cells]] table.
 
-    `attacks` take the place of those that the file names.
+    `attacks` take the place of those that the file names, in the tables whose kind of data they work on.
     """
     found: list[Cell] = []
     tables, suite = _tables(name, {*AXES, *SIZES, *KEPT})
     for table in tables:
-        axes = {key: _listed(table[key]) for key in AXES if key in table} | ({"attack": attacks} if attacks else {})
+        axes = {key: _listed(table[key]) for key in AXES if key in table}
+        if attacks:
+            axes["attack"] = _fitting(registry, attacks, axes.get("dataset") or DEFAULTS["dataset"], sealed)
+            if not axes["attack"]:
+                continue
         kept = {key: table[key] for key in KEPT if key in table}
         some = cells(registry, axes, {key: table.get(key) for key in SIZES}, sealed=sealed)
         found += [dataclasses.replace(cell, suite=suite, **kept) for cell in some]
+    if not found:
+        raise UsageError(f"suite {name} has no cell for {', '.join(attacks or ())}: its data are of another kind")
     return found
+
+
+def _fitting(registry: Registry, attacks: Sequence[str], datasets: Sequence[str], sealed: bool) -> list[str]:
+    kinds = {kind for name in datasets for kind in _choose(registry, "dataset", name).info.on}
+    on = {spec: _choose(registry, "attack", spec, stranger=sealed).info.on for spec in attacks}
+    return [spec for spec in attacks if kinds <= set(on[spec])]
 
 
 def trials_from_suite(registry: Registry, name: str) -> list[tuple[Trial, int | None]]:

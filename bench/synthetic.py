@@ -1,7 +1,8 @@
-"""An encoder that needs no weights: every word is a random direction, a text their mean with a strong part in common.
+"""What conformance checks run on: an encoder that needs no weights, and pictures that need no download.
 
-Conformance checks run on its vectors, which are like a transformer's in what attacks lean on: similar texts are close,
-and all have a mean far from zero. It is not listed; no result is to be published with it.
+Every word is a random direction, a text their mean with a strong part in common. That is like a transformer's vectors
+in what attacks lean on: similar texts are close, and all have a mean far from zero. The pictures are smooth spots.
+Neither is listed; no result is to be published with them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from functools import cache
 
 import numpy as np
 
-from bench import encoder
+from bench import Examples, dataset, encoder
+from bench.pictures import LeNet
 from bench.types import Floats
 
 
@@ -35,3 +37,29 @@ class SyntheticWords:
 def _word(word: str, dim: int) -> Floats:
     seed = int.from_bytes(hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()[:8], "little")
     return np.random.default_rng(seed).standard_normal(dim, dtype=np.float32)
+
+
+@dataset("synthetic-pictures", on=("images",))
+@dataclass(frozen=True)
+class SyntheticPictures:
+    """Spots of light, 8×8 in grey; for checking plugins, not for results."""
+
+    count: int = 200
+    """pictures"""
+
+    def load(self, split: str) -> Examples:
+        rng = np.random.default_rng([len(split), self.count])
+        row, column = np.mgrid[0:8, 0:8]
+        at, width = rng.uniform(1, 6, (self.count, 2, 1, 1)), rng.uniform(1, 3, (self.count, 1, 1))
+        images = np.exp(-((row - at[:, 0]) ** 2 + (column - at[:, 1]) ** 2) / width**2)
+        names = [f"spot {split} {i}" for i in range(self.count)]
+        return Examples(names, rng.integers(0, 4, self.count), ("a", "b", "c", "d"), images[:, None])
+
+
+@encoder("synthetic-eye", on=("images",))
+@dataclass(frozen=True)
+class SyntheticEye(LeNet):
+    """A small untrained network for those pictures."""
+
+    d: int = 8
+    """size of its hidden layer"""

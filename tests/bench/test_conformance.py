@@ -101,6 +101,28 @@ def test_an_attack_with_a_flaw_fails_on_it(flaw: str, what: str, said: str) -> N
         assert not {"time", "sees is enough", "deterministic"} & found.keys()
 
 
+def test_an_attack_on_pictures_alone_is_checked_on_pictures() -> None:
+    found = marks("flawed-eye")
+    assert failed(found) == set(), found
+    assert found["runs on texthide"][1].startswith("images 32 × 1 × 1 × 8 × 8 float32")
+    assert found["order of the release"] == (GOOD, "answers follow their items")
+    assert found["runs on texthide-inter"][0] == NOTE  # public sentences cannot be mixed with pictures
+
+
+@pytest.mark.parametrize(
+    ("flaw", "what", "said"),
+    [
+        ("unseeded", "deterministic", "another guess in a second run on texthide"),
+        ("order", "order of the release", "must not depend on where an item stands"),
+        ("shape", "runs on texthide", "expected 32 × dummies × 1 × 8 × 8"),
+    ],
+)
+def test_an_attack_on_pictures_with_a_flaw_fails_on_it(flaw: str, what: str, said: str) -> None:
+    found = marks(f"flawed-eye:flaw={flaw}", "texthide")
+    assert found[what][0] == BAD, found
+    assert said in found[what][1]
+
+
 def test_a_slow_attack_is_ended_with_its_budget() -> None:
     found = marks("flawed-attack:flaw=slow", "none", budget=3)
     assert found["time"][0] == BAD

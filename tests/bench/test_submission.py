@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from bench import submission
-from bench.errors import BenchError
+from bench import plan, submission
+from bench.errors import BenchError, UsageError
+from bench.registry import Registry
 from tests.conftest import PLUGINS
 from tests.sealing import needs_sandbox
 
@@ -34,6 +35,22 @@ def test_one_attempt_to_reach_beyond_the_view_is_enough() -> None:
     submission._refuse([record(), unstarted])  # failed before the attack ran
     with pytest.raises(BenchError, match="not one cell came to an end; the first says: it broke"):
         submission._refuse([record("failed"), record("timeout")])
+
+
+def test_an_attack_is_run_on_the_kinds_of_data_that_it_works_on(tmp_path: Path) -> None:
+    registry = Registry((str(PLUGINS / "flawed.py"),))
+
+    def data(*attacks: str) -> set[tuple[str, str]]:
+        cells = plan.from_suite(registry, "submission", attacks=attacks)
+        return {(cell.attack.name, cell.dataset.name) for cell in cells}
+
+    assert data("rss") == {("rss", "demo")}
+    assert data("flawed-eye", "rss") == {("flawed-eye", "digits"), ("rss", "demo")}
+    assert data("dlg") == {("dlg", "demo"), ("dlg", "digits")}
+    words = tmp_path / "words.toml"
+    words.write_text('dataset = "demo"\ndefense = "none"\nattack = "rss"\n')
+    with pytest.raises(UsageError, match="no cell for flawed-eye"):
+        plan.from_suite(registry, str(words), attacks=["flawed-eye"])
 
 
 @needs_sandbox

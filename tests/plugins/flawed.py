@@ -54,6 +54,27 @@ class AsksMuch:
         return Guess(texts=[view.corpus.texts[i] for i in view.corpus.search(view.encodings)[:, 0]])
 
 
+@attack("flawed-eye", sees={"gradients", "labels"}, paper="these tests", on=("images",))
+@dataclass(frozen=True)
+class FlawedEye:
+    """Pictures that the gradients alone decide, if not well."""
+
+    flaw: str = "none"
+    """what is wrong with it"""
+
+    def run(self, view, rng):
+        n, picture = len(view.labels), view.model.picture
+        light = np.abs(view.gradients["head1.bias"]).sum(axis=1) / 2
+        images = np.broadcast_to(light[:, None, None, None, None], (n, 1, *picture)).astype(np.float32)
+        if self.flaw == "unseeded":
+            images = np.random.default_rng().random((n, 1, *picture), dtype=np.float32)
+        elif self.flaw == "order":
+            images = np.broadcast_to(np.linspace(0, 1, n)[:, None, None, None, None], images.shape).astype(np.float32)
+        elif self.flaw == "shape":
+            images = images[:, 0]
+        return Guess(images=images)
+
+
 @attack("flawed-silent", sees={"encodings", "corpus"})
 @dataclass(frozen=True)
 class Silent:
