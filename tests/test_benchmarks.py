@@ -101,3 +101,10 @@ def test_the_clock_of_start_up_sees_the_child() -> None:
     measured = json.loads(done.stdout)
     assert [one["name"] for one in measured if one["limit"]] == ["bench --help", "bench run, wrong name"]
     assert all(one["ours"] > one["plain"] > 0.003 for one in measured)
+
+
+def test_the_page_on_scaling_says_what_was_measured() -> None:
+    """docs/scaling.md is what its script makes of the committed numbers."""
+    words = ("--page", str(ROOT / "docs" / "scaling.md"), "--check")
+    done = subprocess.run([sys.executable, str(ROOT / "benchmarks" / "scaling.py"), *words], timeout=120)
+    assert done.returncode == 0
