@@ -1,4 +1,4 @@
-# Two commands: `make run` (the main job on the embedded demo data) and `make test`. Each sets up .venv by itself.
+# `make run` (the main job on the embedded demo data), `make test`, `make bench` (speeds). Each sets up .venv by itself.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -11,6 +11,10 @@ run: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# Speeds, each as a ratio to a plain baseline in the same run, beside the committed ratios.
+bench: $(STAMP)
+	$(BIN)/python benchmarks/all.py $(BENCH_ARGS)
 
 # Types are checked on the installed layout, where bench.attacks lies inside bench; a type checker cannot follow the
 # checkout's own arrangement.

@@ -1,23 +1,21 @@
 """Sentences encoded per second: fixed-shape batches against a plain length-sorted loop, in one run.
 
-    python benchmarks/encoding.py [demo|cola|...]
+    python benchmarks/encoding.py [demo|cola|...] [--count 4000] [--sweep]
 
-Fixed shapes make a vector independent of the texts beside it; this shows what that costs.
+Fixed shapes make a vector independent of the texts beside it; this shows what that costs. `--sweep` tries other shapes.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 
 import numpy as np
 import torch
+from measurement import Measurement, best, parser, report
 
 from bench import encoders
 from bench.encoders import MiniLM
 from bench.registry import Registry
-
-COUNT = 4000
 
 
 def plain(encoder: MiniLM, texts: list[str], rows: int = 64) -> np.ndarray:
@@ -34,13 +32,19 @@ def plain(encoder: MiniLM, texts: list[str], rows: int = 64) -> np.ndarray:
     return out
 
 
-def main() -> None:
-    name = sys.argv[1] if len(sys.argv) > 1 else "demo"
-    texts = Registry().make("dataset", name).load("train").texts[:COUNT]
+def measure(name: str, texts: list[str], repeats: int = 2) -> list[Measurement]:
     encoder = MiniLM()
-    encoder.encode(texts[:200])
-    speeds: dict[str, list[float]] = {"plain": [], **{f"rows={r} step={s}": [] for r in (16, 32, 64) for s in (2, 4)}}
+    np.testing.assert_allclose(encoder.encode(texts[:200]), plain(encoder, texts[:200]), atol=1e-4)
+    loop = len(texts) / best(lambda: plain(encoder, texts), repeats)
+    fixed = len(texts) / best(lambda: encoder.encode(texts), repeats)
+    return [Measurement(f"encoding {name}", "length-sorted batches", loop, fixed, "sentences/s")]
+
+
+def sweep(name: str, texts: list[str]) -> None:
+    """Which rows and steps are best; bench/encoders.py quotes the answer."""
+    encoder = MiniLM()
     reference = plain(encoder, texts)
+    speeds: dict[str, list[float]] = {"plain": [], **{f"rows={r} step={s}": [] for r in (16, 32, 64) for s in (2, 4)}}
     for _ in range(2):
         for setting, times in speeds.items():
             start = time.perf_counter()
@@ -54,6 +58,19 @@ def main() -> None:
     for setting, times in speeds.items():
         ratio = max(times) / max(speeds["plain"])
         print(f"{setting:>16}: {max(times):7.0f} sentences/s on {name} ({ratio:.2f} of plain)")
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("dataset", nargs="?", default="demo")
+    options.add_argument("--count", type=int, default=4000)
+    options.add_argument("--sweep", action="store_true")
+    args = options.parse_args()
+    texts = Registry().make("dataset", args.dataset).load("train").texts[: args.count]
+    if args.sweep:
+        sweep(args.dataset, texts)
+    else:
+        report(measure(args.dataset, texts), args.json)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 import torch
+from measurement import Measurement, parser, report
 
 from bench.attacks._lbfgs import Settings, minimise
 from bench.attacks._matching import Matching, Unknown
@@ -109,11 +110,8 @@ def batched(attacks: int, d: int, steps: int, out: Any) -> None:
     out.put((last - first, ended - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    for name, default in (("attacks", 50), ("d", 0), ("steps", 15), ("plain", 2), ("processes", 2)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    args = parser.parse_args()
+def measure(args: argparse.Namespace) -> tuple[list[Measurement], str]:
+    """The speeds, and a word on the processes."""
     context = multiprocessing.get_context("spawn")
     out = context.Queue()
     count, seconds = plain(args.plain, args.d, args.steps)
@@ -126,13 +124,21 @@ def main() -> int:
     for worker in workers:
         worker.join()
     fast = sum(n / s for n, s, _ in found)
-    name = f"d = {args.d}, mask learnt" if args.d else "no hidden layer, no mask"
-    print(f"{args.attacks} attacks on 32 × 32 pictures, {name}")
-    print(f"plain loop   {slow:8.0f} evaluations a processor second, one process")
-    print(f"batched      {fast:8.0f} evaluations a second, {args.processes} processes of {shares[0]} attacks,", end=" ")
-    print(f"{max(mib for _, _, mib in found):.0f} MiB each")
-    print(f"ratio        {fast / slow:8.1f}")
-    return 0 if fast >= 6 * slow else 1
+    name = f"matching {args.attacks} attacks, {f'd={args.d}, mask learnt' if args.d else 'no mask'}"
+    said = f"{args.processes} processes of {shares[0]} attacks, {max(mib for _, _, mib in found):.0f} MiB each"
+    return [Measurement(name, "one attack at a time", slow, fast, "evaluations/s")], said
+
+
+def main() -> int:
+    options = parser(__doc__)
+    for name, default in (("attacks", 50), ("d", 0), ("steps", 15), ("plain", 2), ("processes", 2)):
+        options.add_argument(f"--{name}", type=int, default=default)
+    args = options.parse_args()
+    found, said = measure(args)
+    report(found, args.json)
+    if not args.json:
+        print(said)
+    return 0 if found[0].ratio >= 6 else 1
 
 
 if __name__ == "__main__":

@@ -1,17 +1,14 @@
 """Encodings released per second: the fused weighted gather against the row-by-row loop of the authors' style.
 
-    python benchmarks/release.py
+    python benchmarks/release.py [--repeats 9]
 
 Both sides mix and mask the same key in one run and must give the same encodings.
 """
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable
-
 import numpy as np
+from measurement import Measurement, best, parser, report
 
 from bench import Key, mixing
 
@@ -30,27 +27,24 @@ def row_by_row(vectors: np.ndarray, key: Key) -> np.ndarray:
     return np.stack(out)
 
 
-def seconds(call: Callable[[], np.ndarray], repeats: int = 9) -> list[float]:
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return times
-
-
-def main() -> None:
+def measure(repeats: int = 9) -> list[Measurement]:
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((N, DIM)).astype(np.float32)
     members = mixing.draw_members(N, K, EPOCHS, rng, batch=32, distinct=False)
     mask, pool = mixing.draw_masks(len(members), DIM, M, rng)
     key = Key(members[:, 0], members, mixing.draw_weights(len(members), K, "half-normal", rng), mask, pool)
     np.testing.assert_allclose(row_by_row(vectors, key), mixing.apply(vectors, key), atol=1e-5)
-    plain, fused = seconds(lambda: row_by_row(vectors, key)), seconds(lambda: mixing.apply(vectors, key))
-    for name, times in (("row by row", plain), ("fused", fused)):
-        best, spread = min(times) * 1e3, statistics.pstdev(times) * 1e3
-        print(f"{name:>12}: {len(members) / best * 1e3:12,.0f} encodings/s   ({best:.1f} ms, spread {spread:.1f} ms)")
-    print(f"{len(members)} × {DIM}, k={K}, m={M}: {min(plain) / min(fused):.1f} times")
+    plain = best(lambda: row_by_row(vectors, key), repeats)
+    fused = best(lambda: mixing.apply(vectors, key), repeats)
+    name = f"release {len(members)} × {DIM}, k={K}, m={M}"
+    return [Measurement(name, "row by row", len(members) / plain, len(members) / fused, "encodings/s")]
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--repeats", type=int, default=9)
+    args = options.parse_args()
+    report(measure(args.repeats), args.json)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Exact search: NumPy's and torch's matrix product against faiss's flat index, at several sizes in one run.
 
-    python benchmarks/search.py
+    python benchmarks/search.py [--engines]
 
-Decides the choice in bench/search.py. Times include normalisation; importing torch is shown by itself.
+Times include normalisation. `--engines` shows each engine by itself, which decides the choice in bench/search.py, and
+what importing torch takes.
 """
 
 from __future__ import annotations
@@ -10,24 +11,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import faiss
 import numpy as np
+from measurement import Measurement, best, parser, report
 
 from bench import search
 
 SIZES = [(1000, 8_551, 384), (1000, 67_349, 384), (1000, 67_349, 768), (5000, 8_551, 384)]
 TOP = 16
-
-
-def best(call: Callable[[], object], repeats: int = 3) -> float:
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def flat(queries: np.ndarray, vectors: np.ndarray) -> np.ndarray:
@@ -38,7 +30,21 @@ def flat(queries: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return rows
 
 
-def main() -> None:
+def measure(sizes: list[tuple[int, int, int]]) -> list[Measurement]:
+    """The engine that bench.search chooses, against faiss."""
+    rng = np.random.default_rng(0)
+    found = []
+    for n, rows, dim in sizes:
+        queries, vectors = (rng.standard_normal((size, dim), dtype=np.float32) for size in (n, rows))
+        # Engines round differently, so answers that are equal to six digits may change places.
+        assert (search.nearest(queries, vectors, TOP) == flat(queries, vectors)).mean() > 0.999
+        theirs = best(lambda q=queries, v=vectors: flat(q, v))  # type: ignore[misc]
+        ours = best(lambda q=queries, v=vectors: search.nearest(q, v, TOP))  # type: ignore[misc]
+        found.append(Measurement(f"search {n} × {rows} × {dim}", "faiss flat", theirs, ours))
+    return found
+
+
+def engines() -> None:
     rng = np.random.default_rng(0)
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", "import torch"], check=True)
@@ -51,10 +57,18 @@ def main() -> None:
             search.SMALL = small
             times[name] = best(lambda q=queries, v=vectors: search.nearest(q, v, TOP))  # type: ignore[misc]
         times["faiss"] = best(lambda q=queries, v=vectors: flat(q, v))  # type: ignore[misc]
-        # Engines round differently, so answers that are equal to six digits may change places.
-        assert (search.nearest(queries, vectors, TOP) == flat(queries, vectors)).mean() > 0.999
         print(f"{f'{n} × {rows} × {dim}':>26} " + " ".join(f"{t:8.3f}s" for t in times.values()), end="")
         print(f"   {times['faiss'] / min(times['numpy'], times['torch']):.1f}")
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--engines", action="store_true", help="NumPy, torch and faiss side by side")
+    args = options.parse_args()
+    if args.engines:
+        engines()
+    else:
+        report(measure(SIZES[:2]), args.json)
 
 
 if __name__ == "__main__":
