@@ -59,9 +59,10 @@ class Network:
     below it, because a few thousand public sentences do not teach a whole metric.
     """
 
-    def __init__(self, dim: int, seed: int):
+    def __init__(self, dim: int, seed: int, device: str = "cpu"):
         import torch
 
+        self.device = device
         made = torch.Generator().manual_seed(seed)
         self.parameters = {
             "shared": torch.eye(dim) / dim**0.5,
@@ -71,15 +72,15 @@ class Network:
             "own": torch.zeros(dim),
             "offset": torch.zeros(1),
         }
-        for value in self.parameters.values():
-            value.requires_grad_(True)
+        # Drawn on the CPU, so that the numbers are the same everywhere.
+        self.parameters = {n: v.to(device).requires_grad_(True) for n, v in self.parameters.items()}
 
     def parts(self, feats: Floats) -> tuple[Any, Any, Any]:
         """All that a pair needs to know of each encoding."""
         import torch
 
         p = self.parameters
-        x = torch.as_tensor(unit(feats) * np.float32(feats.shape[1] ** 0.5))
+        x = torch.as_tensor(unit(feats) * np.float32(feats.shape[1] ** 0.5), device=self.device)
         return x @ p["shared"], x @ p["hidden"] + p["bias"] / 2, x @ p["own"] + p["offset"] / 2
 
     def pairs(self, a: tuple[Any, Any, Any], b: tuple[Any, Any, Any]) -> Any:
@@ -118,7 +119,7 @@ class Scored:
                 for j in range(0, len(right), COLUMNS):
                     hidden = (left[i : i + ROWS, None] + right[None, j : j + COLUMNS]).relu_()
                     scores[i : i + ROWS, j : j + COLUMNS] += hidden @ self.out
-        block: Floats = scores.numpy()
+        block: Floats = scores.cpu().numpy()
         return block
 
 
@@ -138,7 +139,9 @@ class Shadow:
         return same
 
 
-def train(shadows: Sequence[Shadow], rng: np.random.Generator, *, steps: int = 400, batch: int = 384) -> Network:
+def train(
+    shadows: Sequence[Shadow], rng: np.random.Generator, *, steps: int = 400, batch: int = 384, device: str = "cpu"
+) -> Network:
     """Adam on the cross-entropy of all pairs within a batch, both answers weighing the same."""
     import torch
 
@@ -146,22 +149,22 @@ def train(shadows: Sequence[Shadow], rng: np.random.Generator, *, steps: int = 4
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return _train(shadows, rng, steps, batch)
+        return _train(shadows, rng, steps, batch, device)
     finally:
         torch.set_num_threads(threads)
 
 
-def _train(shadows: Sequence[Shadow], rng: np.random.Generator, steps: int, batch: int) -> Network:
+def _train(shadows: Sequence[Shadow], rng: np.random.Generator, steps: int, batch: int, device: str) -> Network:
     import torch
 
-    net = Network(shadows[0].feats.shape[1], int(rng.integers(1 << 31)))
+    net = Network(shadows[0].feats.shape[1], int(rng.integers(1 << 31)), device)
     optimiser = torch.optim.Adam(list(net.parameters.values()), lr=RATE)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     for step in range(steps):
         shadow = shadows[step % len(shadows)]
         rows = rng.choice(len(shadow.feats), min(batch, len(shadow.feats)), replace=False)
         above = np.triu_indices(len(rows), 1)
-        same = torch.as_tensor(shadow.shared(rows)[above])
+        same = torch.as_tensor(shadow.shared(rows)[above], device=device)
         parts = net.parts(shadow.feats[rows])
         logits = net.pairs(parts, parts)[above]
         weigh = (~same).sum() / same.sum().clamp(min=1)

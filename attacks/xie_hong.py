@@ -287,9 +287,8 @@ class _Run:
         self.details["similarity"] = {"cosine_auc": auc, "cosine_accuracy": accuracy}
         if not learnt:
             return similarity.Cosine(feats)
-        net = similarity.train(
-            [shadow(mixed[apart:], KEPT) for _ in range(SHADOWS)], self.rng, steps=self.options.steps
-        )
+        shadows = [shadow(mixed[apart:], KEPT) for _ in range(SHADOWS)]
+        net = similarity.train(shadows, self.rng, steps=self.options.steps, device=self.view.device)
         auc, accuracy = similarity.quality(net.on(held.feats).block(everyone, everyone), truth, threshold=0.0)
         self.details["similarity"] |= {"mlp_auc": auc, "mlp_accuracy": accuracy}
         return net.on(feats)

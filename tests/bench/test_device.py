@@ -175,11 +175,10 @@ def test_nothing_is_pinned_to_the_cpu(path: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.xfail(strict=True, reason="_xie_hong_similarity.Network takes no device: its products run on the CPU")
 def test_xie_hongs_network_is_not_pinned_to_the_cpu() -> None:
     shadow = Shadow(VECTORS, RNG(0).integers(0, 20, (len(VECTORS), 2)))
     with Pretend() as gpu:
-        net = train([shadow], RNG(0), steps=2, batch=32)
+        net = train([shadow], RNG(0), steps=2, batch=32, device="cuda")
         assert isinstance(net, Network)
         net.on(VECTORS).block(slice(0, 9), slice(0, 9))
     assert not gpu.pinned
