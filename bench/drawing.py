@@ -161,7 +161,7 @@ def named(axis: Any, points: Sequence[tuple[float, float]], texts: Sequence[str]
     frame = axis.get_window_extent()
     order = sorted(range(len(points)), key=lambda i: (-points[i][1], points[i][0], texts[i]))
     for i in order:
-        box = _free(spots[i], 4.1 * len(texts[i]) * pixel, 8.5 * pixel, pixel, taken, (*frame.p0, *frame.p1))
+        box = _free(spots[i], (4.4 * len(texts[i]) + 2) * pixel, 8.5 * pixel, pixel, taken, (*frame.p0, *frame.p1))
         taken.append(box)
         left, middle = (box[0] - spots[i][0]) / pixel, ((box[1] + box[3]) / 2 - spots[i][1]) / pixel
         line = {"arrowstyle": "-", "lw": 0.4, "color": "0.5", "shrinkA": 0, "shrinkB": 3}

@@ -17,6 +17,8 @@ PLAIN = (
     *("value", "low", "high", "random", "random_low", "random_high"),
     *("seeds", "ids", "failed", "epsilon", "published", "marks"),
 )
+# How close an answer comes to its sentence, as records say it.
+NEAR = ("jaccard", "tfidf", "sbert")
 RANKED = ("suite", "dataset", "encoder", "defense", "worst", "tier", "epsilon", "utility")
 
 
@@ -44,6 +46,7 @@ def packed(board: dict[str, Any]) -> dict[str, Any]:
         },
         "samples": [[_sample(sample, texts) for sample in cell.get("samples", ())] for cell in cells],
         "commands": [[_number(words, word) for word in cell["command"].split(" ")] for cell in cells],
+        "near": NEAR,
         "texts": list(texts),
         "words": list(words),
         "ranked": len(board["defenses"]),
@@ -98,6 +101,6 @@ def _number(table: dict[str, int], text: str) -> int:
 
 def _sample(sample: dict[str, Any], texts: dict[str, int]) -> list[Any]:
     answer = sample.get("answer")
-    near = {name: sample[name] for name in ("jaccard", "tfidf", "sbert") if name in sample}
     place = None if answer is None else _number(texts, answer)
-    return [_number(texts, sample["example"]), place, int(sample["right"]), short(near)]
+    near = [short(sample.get(name)) for name in NEAR]
+    return [_number(texts, sample["example"]), place, int(sample["right"]), *near]

@@ -27,11 +27,11 @@ const cells = (() => {
 })();
 
 const samplesOf = (cell) =>
-  packed.samples[cell.index].map(([example, answer, right, near]) => ({
+  packed.samples[cell.index].map(([example, answer, right, ...near]) => ({
     example: packed.texts[example],
     answer: answer === null ? null : packed.texts[answer],
     right: Boolean(right),
-    near,
+    near: packed.near.map((name, i) => [name, near[i]]).filter(([, value]) => value !== null),
   }));
 
 const commandOf = (cell) => packed.commands[cell.index].map((i) => packed.words[i]).join(" ");

@@ -61,7 +61,7 @@ const published = (cell) => {
 };
 
 const sample = (s) => {
-  const near = Object.entries(s.near).map(([name, v]) => `${name} ${number(v)}`).join(", ");
+  const near = s.near.map(([name, v]) => `${name} ${number(v)}`).join(", ");
   const said = s.answer ?? `a wrong sentence, not shown${near ? ` (${near})` : ""}`;
   const same = s.answer === s.example;
   return el(
