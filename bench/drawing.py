@@ -91,6 +91,12 @@ def brief(label: str) -> str:
     return clean(re.sub(r"(\d)\.0\b", r"\1", rest.replace("epsilon=", "ε=")).replace(",", ", ") or name, 40)
 
 
+def leak(cell: Cell) -> float | None:
+    """The share of what is private that was found; None where the attack failed or is judged by something else."""
+    value: float | None = cell["value"] if cell["metric"] in ("recall", "success") else None
+    return value
+
+
 def number(text: Any) -> float | None:
     try:
         return float(text)

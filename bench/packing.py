@@ -15,8 +15,10 @@ from typing import Any
 PLAIN = (
     *("suites", "dataset", "encoder", "defense", "attack", "sees", "protocol", "metric"),
     *("value", "low", "high", "random", "random_low", "random_high"),
-    *("seeds", "ids", "failed", "epsilon", "published", "marks"),
+    *("seeds", "ids", "failed", "epsilon", "published", "marks", "stronger"),
 )
+# A cell has samples of every seed; a reader wants a few.
+SAMPLES = 5
 # How close an answer comes to its sentence, as records say it.
 NEAR = ("jaccard", "tfidf", "sbert")
 RANKED = ("suite", "dataset", "encoder", "defense", "worst", "tier", "epsilon", "utility")
@@ -44,7 +46,7 @@ def packed(board: dict[str, Any]) -> dict[str, Any]:
             for name in metrics
             if any(name in cell["metrics"] and name != cell["metric"] for cell in cells)
         },
-        "samples": [[_sample(sample, texts) for sample in cell.get("samples", ())] for cell in cells],
+        "samples": [[_sample(sample, texts) for sample in cell.get("samples", ())[:SAMPLES]] for cell in cells],
         "commands": [[_number(words, word) for word in cell["command"].split(" ")] for cell in cells],
         "near": NEAR,
         "texts": list(texts),

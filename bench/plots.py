@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from . import plots_tables
-from .drawing import Cell, brief, clean, curves, grid, looks, named, number, picture, places, settings, suite_of
+from .drawing import Cell, brief, clean, curves, grid, leak, looks, named, number, picture, places, settings, suite_of
 
 PANELS = 4
 
@@ -62,8 +62,13 @@ def leakage_utility(board: dict[str, Any]) -> dict[str, bytes] | None:
             for value, said in ((undefended, "no defense"), (majority, "constant answer")):
                 if value is not None:
                     axis.axvline(value, lw=0.6, ls=":" if said != "no defense" else "--", color="0.5", zorder=0)
-                    axis.text(value, 1.1, said, fontsize=6.5, color="0.35", ha="center", va="bottom", clip_on=False)
-            axis.set(ylim=(-0.08, 1.08), xlabel=f"utility: {clean(metric)}", ylabel="leak of the worst case")
+                    axis.text(value, 1.22, said, fontsize=6.5, color="0.35", ha="center", va="bottom", clip_on=False)
+            axis.set(
+                ylim=(-0.08, 1.2),
+                yticks=[0, 0.25, 0.5, 0.75, 1],
+                xlabel=f"utility: {clean(metric)}",
+                ylabel="leak of the worst case",
+            )
             axis.set_title(clean(", ".join(place)), pad=16)
             axis.margins(x=0.2)
             shown.append((axis, points, [brief(e["defense"]) for e in here]))
@@ -89,7 +94,7 @@ def success_epsilon(board: dict[str, Any]) -> dict[str, bytes] | None:
     groups: dict[tuple[tuple[str, str], str], list[Cell]] = defaultdict(list)
     for cell in board["cells"]:
         nominal = number((cell.get("epsilon") or {}).get("nominal"))
-        if cell["value"] is not None and nominal is not None and nominal > 0:
+        if leak(cell) is not None and nominal is not None and nominal > 0:
             name, options = settings(cell["defense"])
             rule = options.get("calibration", "")
             kind = f"{name}, {rule} calibration" if rule else name

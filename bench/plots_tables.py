@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from .drawing import Cell, clean, picture, places, suite_of
+from .drawing import Cell, clean, leak, picture, places, suite_of
 
 MOST_DEFENSES = 6
 MOST_SAMPLES = 2
@@ -42,6 +42,8 @@ def heatmap(board: dict[str, Any]) -> dict[str, bytes] | None:
             axis.set_title(clean(", ".join(place)), fontweight="bold", pad=8)
         holes = any(len(rows) * len(columns) > len(found) for _, (rows, columns, found) in panels)
         words = "leak, as a mean over seeds    ≈ at random level" + "    hatched: not run" * holes
+        odd = any(leak(c) is None and c["value"] is not None for _, (_, _, found) in panels for c in found.values())
+        words += "    in brackets: another metric, not ranked" * odd
         figure.supxlabel(words, fontsize=7, x=0.02, ha="left")
 
     return picture(put, wide, sum(high) + 0.3)
@@ -52,9 +54,9 @@ def _matrix(cells: list[Cell]) -> tuple[list[str], list[str], dict[tuple[str, st
     found: dict[tuple[str, str], Cell] = {}
     for cell in cells:
         pair = (cell["defense"], cell["attack"])
-        if pair not in found or (cell["value"] or 0) > (found[pair]["value"] or 0):
+        if pair not in found or (leak(cell) or 0) > (leak(found[pair]) or 0):
             found[pair] = cell
-    leaks = {pair: cell["value"] or 0.0 for pair, cell in found.items()}
+    leaks = {pair: leak(cell) or 0.0 for pair, cell in found.items()}
     worst = {d: max(v for pair, v in leaks.items() if pair[0] == d) for d, _ in found}
     reach = {a: sum(v for pair, v in leaks.items() if pair[1] == a) for _, a in found}
     rows = sorted(worst, key=lambda d: (worst[d], d))
@@ -67,19 +69,20 @@ def _square(axis: Any, x: int, y: int, cell: Cell | None) -> None:
     if cell is None:
         axis.add_patch(Rectangle((x, y), 1, 1, facecolor="white", hatch="////", edgecolor="0.8", linewidth=0))
         return
-    value = cell["value"]
+    value = leak(cell)
     # Up to a dark grey, not black: the steps near 1 stay visible.
     shade = 1 - 0.8 * min(max(value or 0.0, 0.0), 1.0)
     fill = "white" if value is None else str(shade)
     axis.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, edgecolor="white", linewidth=1.0))
-    text = "failed" if value is None else f"{'≈ ' if 'random' in cell['marks'] else ''}{value:.3f}"
+    other = "failed" if cell["value"] is None else f"({cell['value']:.3g})"
+    text = other if value is None else f"{'≈ ' if 'random' in cell['marks'] else ''}{value:.3f}"
     ink = "white" if shade < 0.5 else "black"
     axis.text(x + 0.5, y + 0.53, text, ha="center", va="center", fontsize=7, color=ink)
 
 
 def reconstructions(board: dict[str, Any]) -> dict[str, bytes] | None:
     """Sentences, and what the strongest attack on each defense said that they were."""
-    shown = [c for c in board["cells"] if c.get("samples") and c["value"] is not None]
+    shown = [c for c in board["cells"] if c.get("samples") and leak(c) is not None]
     if not shown:
         return None
     (place,) = places(shown, 1)

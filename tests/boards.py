@@ -67,6 +67,14 @@ def hostile() -> dict[str, Any]:
         cell["samples"] = [{"example": HOSTILE, "answer": HOSTILE, "right": True, "jaccard": 1.0, "sbert": 1.0}]
         cell["published"] = [{"metric": "recall", "value": 0.5, "source": HOSTILE}]
         cell["suites"] = ["main", HOSTILE]
+    # And one attack that is judged by something that is not a share.
+    made["cells"][-1] |= {
+        "metric": "error",
+        "value": 1.7,
+        "low": 1.6,
+        "high": 1.8,
+        "metrics": {"error": [1.7, 1.6, 1.8, 2]},
+    }
     made["suites"][HOSTILE] = {"version": 1, "title": HOSTILE, "holes": 0, "failed": 0}
     return made
 

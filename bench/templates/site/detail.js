@@ -29,8 +29,8 @@ const headline = (cell) => {
   if (cell.value === null) return el("p", { class: "headline" }, el("b", {}, "failed"), " every run of this cell failed");
   return [
     el("p", { class: "headline" }, el("b", {}, number(cell.value)), ` ${cell.metric} ${range(cell.low, cell.high)}`),
-    whisker(cell),
-  ];
+    ranks(cell) && whisker(cell),
+  ].filter(Boolean);
 };
 
 const facts = (cell) => {
@@ -46,6 +46,7 @@ const facts = (cell) => {
     ["ε claimed → accounted", claim(cell.epsilon)],
     ["Cost of a run", cost.join(", ")],
     ["Suites", cell.suites.join(", ")],
+    ["Stronger attack", cell.stronger],
     ["Marks", marksOf(cell).map((m) => `${MARKS[m][0]} ${MARKS[m][1]}`).join("; ")],
   ];
   return el("dl", {}, lines.filter(([, said]) => said).map(([name, said]) => el("div", {}, el("dt", {}, name), el("dd", {}, said))));

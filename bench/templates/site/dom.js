@@ -57,13 +57,18 @@ const spoken = (cell) => {
   return [`${cell.attack} on ${cell.defense}: ${said}`, ...marksOf(cell).map((m) => MARKS[m][1])].join(", ");
 };
 
+// Shares of what is private; an attack that is judged by anything else is shown and not ranked.
+const ranks = (cell) => cell.value !== null && (cell.metric === "recall" || cell.metric === "success");
+
 // A value and its bar, which opens the cell. The bar's length says what the number says.
 const leak = (cell, ...beside) =>
   el(
     "button",
     { type: "button", class: cell.value === null ? "leak none" : "leak", "data-cell": cell.index, "aria-label": spoken(cell) },
     el("span", { class: "number" }, beside, marks(cell), cell.value === null ? "failed" : number(cell.value)),
-    el("span", { class: "track", "aria-hidden": "true", "--v": Math.min(Math.max(cell.value ?? 0, 0), 1) }),
+    cell.value === null || ranks(cell)
+      ? el("span", { class: "track", "aria-hidden": "true", "--v": Math.min(Math.max(cell.value ?? 0, 0), 1) })
+      : el("small", {}, cell.metric),
   );
 
 // A header that sorts. `sort` is a key, with a minus in front for descending.

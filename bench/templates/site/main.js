@@ -44,9 +44,10 @@ const controls = () => {
   const active = CHOICES.filter((name) => state[name] !== HOME[name]).length + barred.size;
   $("active").textContent = active ? ` (${active})` : "";
   const suite = Object.hasOwn(packed.suites, state.suite) ? packed.suites[state.suite] : null;
+  const version = known(suite?.version) ? `, version ${suite.version}` : "";
   const gaps = suite ? [[suite.holes, "cells not run"], [suite.failed, "failed"]].filter(([count]) => count) : [];
   $("suite").textContent = suite
-    ? `${state.suite}, version ${suite.version}: ${suite.title}.${gaps.map(([count, said]) => ` ${count} ${said}.`).join("")}`
+    ? `${state.suite}${version}: ${suite.title}.${gaps.map(([count, said]) => ` ${count} ${said}.`).join("")} ${suite.differs ?? ""}`
     : "";
 };
 

@@ -10,7 +10,9 @@ const grouped = (items, key) => {
   return groups;
 };
 
-const strongest = (list) => list.reduce((a, b) => ((b.value ?? -1) > (a.value ?? -1) ? b : a));
+const reached = (cell) => (cell && ranks(cell) ? cell.value : -1);
+
+const strongest = (list) => list.reduce((a, b) => (reached(b) > reached(a) ? b : a));
 
 // What a defense's line shows: its cells by attack (of several protocols the strongest result), its worst case, its tier.
 const lineOf = (defense, list) => {
@@ -30,14 +32,14 @@ const utility = (line) => {
   const [metric, [mean, deviation, undefended]] = useful(line) ?? [null, []];
   if (!metric) return el("td", { class: "right quiet" }, "–");
   const spread = known(deviation) ? ` ± ${number(deviation)}` : "";
-  const beside = known(undefended) ? `${metric}, of ${number(undefended)}` : metric;
+  const beside = known(undefended) ? `${metric}; undefended ${number(undefended)}` : metric;
   return el("td", { class: "right" }, `${number(mean)}${spread}`, el("small", {}, beside));
 };
 
 const KEYS = {
   defense: (l) => l.defense,
   tier: (l) => l.rank?.tier,
-  worst: (l) => l.worst.value,
+  worst: (l) => (ranks(l.worst) ? l.worst.value : null),
   epsilon: (l) => l.epsilon?.nominal,
   utility: (l) => useful(l)?.[1][0],
 };
@@ -57,8 +59,8 @@ const cellOf = (line, attack) => {
 
 const section = (list) => {
   const lines = [...grouped(list, (c) => c.defense)].map(([defense, same]) => lineOf(defense, same));
-  const reach = (name) => Math.max(...lines.map((l) => l.attacks.get(name)?.[0].value ?? -1));
-  const sum = (name) => lines.reduce((total, l) => total + (l.attacks.get(name)?.[0].value ?? 0), 0);
+  const reach = (name) => Math.max(...lines.map((l) => reached(l.attacks.get(name)?.[0])));
+  const sum = (name) => lines.reduce((total, l) => total + Math.max(reached(l.attacks.get(name)?.[0]), 0), 0);
   // The strongest attack stands next to the worst case.
   const attacks = [...new Set(list.map((c) => c.attack))].sort((a, b) => sum(b) - sum(a) || reach(b) - reach(a));
   const tiers = wholeThreat() && lines.some((l) => l.rank);
@@ -81,7 +83,7 @@ const section = (list) => {
       "tr",
       {},
       el("th", { scope: "row", class: "code" }, label(line.defense)),
-      tiers && el("td", { class: "right tier" }, line.rank ? String(line.rank.tier) : "–"),
+      tiers && el("td", { class: "right tier" }, String(line.rank?.tier ?? "–")),
       el("td", { class: "right worst" }, leak(line.worst, el("small", {}, line.worst.attack))),
       attacks.map((a) => cellOf(line, a)),
       private_ && el("td", { class: "right" }, claim(line.epsilon)),

@@ -7,7 +7,7 @@ for (const word of new Set(cells.flatMap((cell) => cell.sees)))
 
 const HOME = {
   view: "board",
-  suite: "main" in packed.suites ? "main" : "",
+  suite: Object.keys(packed.suites)[0] ?? "",
   ...{ dataset: "", encoder: "", defense: "", attack: "", without: "", q: "" },
   ...{ sort: "-value", order: "worst", cell: "" },
 };

@@ -3,7 +3,7 @@
 const COLUMNS = [
   ["defense", "Defense", (c) => c.defense, ""],
   ["attack", "Attack", (c) => c.attack, ""],
-  ["value", "Leak", (c) => c.value, "right"],
+  ["value", "Leak", (c) => (ranks(c) ? c.value : null), "right"],
   ["high", "95 % interval", (c) => c.high, "right"],
   ["random", "Random", (c) => c.random, "right"],
   ["dataset", "Data set", (c) => c.dataset, ""],
