@@ -46,8 +46,9 @@ const controls = () => {
   const suite = Object.hasOwn(packed.suites, state.suite) ? packed.suites[state.suite] : null;
   const version = known(suite?.version) ? `, version ${suite.version}` : "";
   const gaps = suite ? [[suite.holes, "cells not run"], [suite.failed, "failed"]].filter(([count]) => count) : [];
+  const said = suite ? [`${state.suite}${version}`, suite.title].filter(Boolean).join(": ") : "";
   $("suite").textContent = suite
-    ? `${state.suite}${version}: ${suite.title}.${gaps.map(([count, said]) => ` ${count} ${said}.`).join("")} ${suite.differs ?? ""}`
+    ? [`${said}.`, ...gaps.map(([count, what]) => `${count} ${what}.`), suite.differs].filter(Boolean).join(" ")
     : "";
 };
 
