@@ -55,6 +55,7 @@ def picture(draw: Callable[[Any], None], width: float, height: float) -> dict[st
     with matplotlib.rc_context(), style.context(["default", STYLE]):
         figure = Figure(figsize=(width, height), layout="constrained")
         draw(figure)
+        settle(figure)
         for ending, about in (("svg", {"Date": None}), ("png", {"Software": None})):
             out = io.BytesIO()
             figure.savefig(out, format=ending, dpi=160, metadata=about)
@@ -138,19 +139,25 @@ def _middle(block: Sequence[int], wanted: Sequence[float]) -> float:
     return sum(wanted[i] for i in block) / len(block)
 
 
-def curves(axis: Any, lines: dict[str, list[tuple[float, float]]], look: dict[str, dict[str, Any]]) -> None:
-    """Lines of values between 0 and 1, each named at its right end."""
-    axis.set_ylim(-0.04, 1.04)
-    axis.set_yticks([0, 0.5, 1])
+def settle(figure: Any) -> None:
+    """Lay the axes out, once: what is drawn afterwards goes by where they are."""
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+
+
+def curves(axis: Any, steps: int, lines: dict[str, list[tuple[float, float]]], look: dict[str, dict[str, Any]]) -> None:
+    """Lines of values between 0 and 1 over so many steps, each named at its right end."""
     for name, points in lines.items():
         axis.plot(*zip(*points, strict=True), **look[name], markerfacecolor="white", clip_on=False, zorder=3)
+    side = 0.05 * (steps - 1)
+    edge = steps - 1 + 2 * side
     heights = apart([points[-1][1] for points in lines.values()], 0.085)
     for (name, points), height in zip(lines.items(), heights, strict=True):
-        axis.annotate(
-            clean(name, 24), points[-1], xytext=(1.06, height), textcoords=axis.get_yaxis_transform(), va="center",
-            arrowprops={"arrowstyle": "-", "lw": 0.4, "color": "0.6", "shrinkA": 1, "shrinkB": 4},
-            fontsize=7, annotation_clip=False,
-        )  # fmt: skip
+        x, y = points[-1]
+        axis.plot([x + side / 2, edge], [y, height], lw=0.4, color="0.6", clip_on=False, zorder=1)
+        axis.text(edge + side / 4, height, clean(name, 24), va="center", fontsize=7)
+    axis.set(xlim=(-side, steps - 1 + side), ylim=(-0.04, 1.04), yticks=[0, 0.5, 1])
 
 
 Box = tuple[float, float, float, float]
@@ -167,13 +174,15 @@ def named(axis: Any, points: Sequence[tuple[float, float]], texts: Sequence[str]
     frame = axis.get_window_extent()
     order = sorted(range(len(points)), key=lambda i: (-points[i][1], points[i][0], texts[i]))
     for i in order:
-        box = _free(spots[i], (4.4 * len(texts[i]) + 2) * pixel, 8.5 * pixel, pixel, taken, (*frame.p0, *frame.p1))
+        box = _free(spots[i], (4.4 * len(texts[i]) + 5) * pixel, 8.5 * pixel, pixel, taken, (*frame.p0, *frame.p1))
         taken.append(box)
         left, middle = (box[0] - spots[i][0]) / pixel, ((box[1] + box[3]) / 2 - spots[i][1]) / pixel
+        right = (box[2] - spots[i][0]) / pixel
+        away = math.hypot(0.0 if left < 0 < right else min(abs(left), abs(right)), middle)
         line = {"arrowstyle": "-", "lw": 0.4, "color": "0.5", "shrinkA": 0, "shrinkB": 3}
         axis.annotate(
             texts[i], points[i], xytext=(left, middle), textcoords="offset points", fontsize=6.5, va="center",
-            arrowprops=line if math.hypot(max(left, 0.0), middle) > 9 else None, annotation_clip=False,
+            arrowprops=line if away > 9 else None, annotation_clip=False,
         )  # fmt: skip
 
 

@@ -9,7 +9,22 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from . import plots_tables
-from .drawing import Cell, brief, clean, curves, grid, leak, looks, named, number, picture, places, settings, suite_of
+from .drawing import (
+    Cell,
+    brief,
+    clean,
+    curves,
+    grid,
+    leak,
+    looks,
+    named,
+    number,
+    picture,
+    places,
+    settings,
+    settle,
+    suite_of,
+)
 
 PANELS = 4
 
@@ -74,8 +89,7 @@ def leakage_utility(board: dict[str, Any]) -> dict[str, bytes] | None:
             shown.append((axis, points, [brief(e["defense"]) for e in here]))
         handles = [_handle(clean(name), look[name]) for name in names]
         figure.legend(handles=handles, loc="outside lower center", ncols=min(len(names), 4), frameon=False, fontsize=7)
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # labels go by where the axes are now
+        settle(figure)
         for axis, points, texts in shown:
             named(axis, points, texts)
 
@@ -116,7 +130,7 @@ def success_epsilon(board: dict[str, Any]) -> dict[str, bytes] | None:
                 x = float(ticks.index(cell["epsilon"]["nominal"]))
                 # Of several protocols the one that leaks most.
                 lines[cell["attack"]][x] = max(cell["value"], lines[cell["attack"]].get(x, 0.0))
-            curves(axis, {name: sorted(lines[name].items()) for name in sorted(lines)}, look)
+            curves(axis, len(ticks), {name: sorted(lines[name].items()) for name in sorted(lines)}, look)
             axis.set_xticks(range(len(ticks)), [f"{t:,g}\n{_held(steps[t])}" for t in ticks])
             axis.set(xlabel="ε claimed; below it, the ε that holds", ylabel="leak")
             axis.set_title(clean(f"{dataset}, {encoder}: {kind}", 60))
@@ -160,7 +174,7 @@ def recall_mk(board: dict[str, Any]) -> dict[str, bytes] | None:
                 for cell in groups[key].get((step, fixed) if axis_of == 0 else (fixed, step), ()):
                     seen = lines[cell["attack"]].get(x, 0.0)
                     lines[cell["attack"]][float(x)] = max(cell["value"], seen)
-            curves(axis, {name: sorted(lines[name].items()) for name in sorted(lines)}, look)
+            curves(axis, len(steps), {name: sorted(lines[name].items()) for name in sorted(lines)}, look)
             axis.set_xticks(range(len(steps)), ["∞" if step == "inf" else step for step in steps])
             axis.set(xlabel=("masks m", "mixed sentences k")[axis_of], ylabel="recall")
             held = f"{('k', 'm')[axis_of]} = {'∞' if fixed == 'inf' else fixed}"

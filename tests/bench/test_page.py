@@ -44,7 +44,8 @@ def driver() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    boards = {"small": board(), "hostile": hostile(), "large": board(rows=5000)}
+    empty: dict[str, Any] = {"schema": 1, "records": 0, "suites": {}, "cells": [], "defenses": []}
+    boards = {"small": board(), "hostile": hostile(), "large": board(rows=5000), "empty": empty}
     for name, made in boards.items():
         (folder / f"{name}.html").write_text(page(made, ["pictures/heatmap.svg"]), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in boards}
@@ -184,6 +185,11 @@ def test_an_address_brings_back_what_was_seen(show: Show) -> None:
 def test_nonsense_in_the_address_does_no_harm(show: Show) -> None:
     driver = show(state="#view=%3Cimg%3E&suite=__proto__&sort=nothing&order=attack:nobody&cell=zzz&without=%00")
     assert "No cell fits" in one(driver, "#count").text
+
+
+@pytest.mark.parametrize("view", ["board", "table"])
+def test_a_board_without_cells_says_so(show: Show, view: str) -> None:
+    assert "No cell fits" in one(show("empty", state=f"#view={view}"), "#count").text
 
 
 def test_search_looks_at_ids_too(show: Show) -> None:

@@ -26,7 +26,9 @@ const prepare = () => {
   $("legend").append(...used.map(([sign, said]) => el("li", {}, el("b", {}, sign), ` ${said}`)));
   const failed = cells.reduce((sum, c) => sum + c.failed.length, 0);
   const n = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
-  $("about").textContent = `What attacks read out of text that defenses hide: ${n(cells.length, "cell")} from ${n(packed.records, "record")}${failed ? `, ${failed.toLocaleString("en")} of them failed` : ""}.`;
+  const lost = failed ? `, ${failed.toLocaleString("en")} of them failed` : "";
+  const size = `${n(cells.length, "cell")} from ${n(packed.records, "record")}${lost}`;
+  $("about").textContent = `What attacks read out of text that defenses hide: ${size}.`;
   const link = (path) => [el("a", { href: `../${path}` }, path.replace(/^pictures\/|\.svg$/g, "").replaceAll("-", " ")), " "];
   if (packed.pictures.length) $("pictures").append("Pictures: ", ...packed.pictures.flatMap(link));
   const wide = matchMedia("(min-width: 48rem)");
@@ -60,7 +62,9 @@ const render = () => {
   $("results").replaceChildren(parent);
   const of = shown.length === cells.length ? "" : ` of ${cells.length.toLocaleString("en")}`;
   const tiers = state.view === "board" && !wholeThreat() ? " Tiers are shown for a whole suite only." : "";
-  $("count").textContent = shown.length ? `${shown.length.toLocaleString("en")}${of} cells.${tiers}` : "No cell fits. Clear a filter, or allow the attacker more.";
+  $("count").textContent = shown.length
+    ? `${shown.length.toLocaleString("en")}${of} cells.${tiers}`
+    : "No cell fits. Clear a filter, or allow the attacker more.";
   drawn = (state.view === "table" ? drawTable : drawBoard)(parent, shown);
 };
 
@@ -113,7 +117,9 @@ document.addEventListener("click", (event) => {
   }
   if (at(".close") || event.target === $("detail")) return $("detail").close();
   const target = at("[data-cell]");
-  if (target && !getSelection().toString()) open(cells[Number(target.dataset.cell)], target.matches("button") ? target : target.querySelector("button"));
+  // Who marks text in a row wants to copy it, not to open the row.
+  if (!target || getSelection().toString()) return;
+  open(cells[Number(target.dataset.cell)], target.matches("button") ? target : target.querySelector("button"));
 });
 document.addEventListener("keydown", walk);
 $("filters").addEventListener("change", (event) => {

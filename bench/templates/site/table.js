@@ -18,13 +18,15 @@ const COLUMNS = [
 
 const runs = (cell) => (cell.failed.length ? `${cell.ids.length}, ${cell.failed.length} failed` : String(cell.ids.length));
 
-const row = (cell) =>
-  el(
+const row = (cell) => {
+  const value = leak(cell);
+  value.tabIndex = -1; // the first column opens the same cell: one stop for the keyboard is enough
+  return el(
     "tr",
     { "data-cell": cell.index },
     el("th", { scope: "row" }, el("button", { type: "button", class: "open", "data-cell": cell.index }, label(cell.defense))),
     el("td", { class: "code" }, cell.attack),
-    el("td", { class: "right" }, leak(cell)),
+    el("td", { class: "right" }, value),
     el("td", { class: "right" }, range(cell.low, cell.high)),
     el("td", { class: "right" }, number(cell.random)),
     el("td", { class: "code" }, cell.dataset),
@@ -36,6 +38,7 @@ const row = (cell) =>
     el("td", { class: "right" }, known(cell.peak_mib) ? Math.round(cell.peak_mib).toLocaleString("en") : "–"),
     el("td", { class: "right" }, runs(cell)),
   );
+};
 
 const drawTable = (parent, shown) => {
   const key = state.sort.replace(/^-/, "");
