@@ -181,7 +181,8 @@ def named(axis: Any, points: Sequence[tuple[float, float]], texts: Sequence[str]
         away = math.hypot(0.0 if left < 0 < right else min(abs(left), abs(right)), middle)
         line = {"arrowstyle": "-", "lw": 0.4, "color": "0.5", "shrinkA": 0, "shrinkB": 3}
         axis.annotate(
-            texts[i], points[i], xytext=(left, middle), textcoords="offset points", fontsize=6.5, va="center",
+            texts[i], points[i], xytext=(right if right < 0 else left, middle), textcoords="offset points", va="center",
+            ha="right" if right < 0 else "left", fontsize=6.5,
             arrowprops=line if away > 9 else None, annotation_clip=False,
         )  # fmt: skip
 
