@@ -39,6 +39,8 @@ def test_a_wheel_holds_bench_and_nothing_else(wheel: Path) -> None:
     assert "bench/suites/smoke.toml" in names
     assert {f"bench/{path.name}" for path in (ROOT / "bench").glob("*.py")} <= set(names)
     assert {f"bench/templates/{kind}.py.txt" for kind in ("attack", "defense", "dataset")} <= set(names)
+    site = ROOT / "bench" / "templates" / "site"
+    assert {f"bench/templates/site/{path.name}" for path in site.iterdir()} <= set(names)
 
 
 def test_the_installed_wheel_runs_from_another_folder(wheel: Path, tmp_path: Path) -> None:

@@ -1,0 +1,225 @@
+"""What the leaderboard's pictures share: one look, the same bytes every time, and labels that do not lie on each other.
+
+Black on white; attacks differ by marker and line, values by number, so that nothing is lost without colour.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from .errors import BenchError, UsageError
+from .options import split
+from .registry import Registry
+
+STYLE = {
+    # The font that matplotlib brings along: others depend on the machine.
+    "font.family": "DejaVu Sans",
+    "font.size": 8.0,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8.0,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "lines.linewidth": 0.9,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "lines.markersize": 4.5,
+    "hatch.linewidth": 0.4,
+    # Labels come from records, and a dollar sign there is not a formula.
+    "text.parse_math": False,
+    # Names inside an SVG come from a hash; salted with the time, they would change with every run.
+    "svg.hashsalt": "hideseek",
+}
+MARKERS = "os^DvPX*<>ph"
+LINES = ("-", "--", "-.", ":")
+Cell = dict[str, Any]
+
+
+def picture(draw: Callable[[Any], None], width: float, height: float) -> dict[str, bytes]:
+    """Ending → bytes of what `draw` puts on a figure of that many inches."""
+    try:
+        import matplotlib
+        from matplotlib import style
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise BenchError(
+            "the pictures of the leaderboard need matplotlib: python -m pip install 'hideseek[board]'"
+        ) from error
+    made = {}
+    with matplotlib.rc_context(), style.context(["default", STYLE]):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        draw(figure)
+        settle(figure)
+        for ending, about in (("svg", {"Date": None}), ("png", {"Software": None})):
+            out = io.BytesIO()
+            figure.savefig(out, format=ending, dpi=160, metadata=about)
+            made[ending] = out.getvalue()
+    return made
+
+
+def clean(text: str, most: int = 200) -> str:
+    """Text from a record as a picture can show it: one line, no characters that XML or a font cannot hold."""
+    line = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", " ", text).split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def settings(label: str) -> tuple[str, dict[str, str]]:
+    """Name and options of a label, with the defaults that labels leave out."""
+    try:
+        name, pairs = split(label)
+    except UsageError:  # a label made by code that is not ours
+        return label, {}
+    return name, {**_defaults().get(name, {}), **{option: value for option, value in pairs if option}}
+
+
+@lru_cache(maxsize=1)
+def _defaults() -> dict[str, dict[str, str]]:
+    found = Registry().of("defense")
+    return {
+        name: {option: value.strip("'") for option, value in entry.options.items()} for name, entry in found.items()
+    }
+
+
+def brief(label: str) -> str:
+    """`dp-ie-gaussian:epsilon=8.0` → `ε=8`; a name without options stays."""
+    name, _, rest = label.partition(":")
+    return clean(re.sub(r"(\d)\.0\b", r"\1", rest.replace("epsilon=", "ε=")).replace(",", ", ") or name, 40)
+
+
+def leak(cell: Cell) -> float | None:
+    """The share of what is private that was found; None where the attack failed or is judged by something else."""
+    value: float | None = cell["value"] if cell["metric"] in ("recall", "success") else None
+    return value
+
+
+def number(text: Any) -> float | None:
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return None
+
+
+def looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Name → marker and line; the same for a name in every picture of a board."""
+    ordered = sorted(set(names))
+    return {
+        name: {"marker": MARKERS[i % len(MARKERS)], "linestyle": LINES[i % len(LINES)], "color": "black"}
+        for i, name in enumerate(ordered)
+    }
+
+
+def apart(wanted: Sequence[float], gap: float) -> list[float]:
+    """Heights near the wanted ones, in their order, with at least `gap` between neighbours."""
+    order = sorted(range(len(wanted)), key=lambda i: (wanted[i], i))
+    # Blocks of labels that touch, each around the mean of what its members want.
+    blocks: list[list[int]] = []
+    for i in order:
+        blocks.append([i])
+        while (
+            len(blocks) > 1
+            and _middle(blocks[-1], wanted) - _middle(blocks[-2], wanted)
+            < gap * (len(blocks[-1]) + len(blocks[-2])) / 2
+        ):
+            blocks[-2:] = [blocks[-2] + blocks[-1]]
+    found = [0.0] * len(wanted)
+    for block in blocks:
+        start = _middle(block, wanted) - gap * (len(block) - 1) / 2
+        for place, i in enumerate(block):
+            found[i] = start + gap * place
+    return found
+
+
+def _middle(block: Sequence[int], wanted: Sequence[float]) -> float:
+    return sum(wanted[i] for i in block) / len(block)
+
+
+def settle(figure: Any) -> None:
+    """Lay the axes out, once: what is drawn afterwards goes by where they are."""
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+
+
+def curves(axis: Any, steps: int, lines: dict[str, list[tuple[float, float]]], look: dict[str, dict[str, Any]]) -> None:
+    """Lines of values between 0 and 1 over so many steps, each named at its right end."""
+    for name, points in lines.items():
+        axis.plot(*zip(*points, strict=True), **look[name], markerfacecolor="white", clip_on=False, zorder=3)
+    side = 0.05 * (steps - 1)
+    edge = steps - 1 + 2 * side
+    heights = apart([points[-1][1] for points in lines.values()], 0.085)
+    for (name, points), height in zip(lines.items(), heights, strict=True):
+        x, y = points[-1]
+        axis.plot([x + side / 2, edge], [y, height], lw=0.4, color="0.6", clip_on=False, zorder=1)
+        axis.text(edge + side / 4, height, clean(name, 24), va="center", fontsize=7)
+    axis.set(xlim=(-side, steps - 1 + side), ylim=(-0.04, 1.04), yticks=[0, 0.5, 1])
+
+
+Box = tuple[float, float, float, float]
+
+
+def named(axis: Any, points: Sequence[tuple[float, float]], texts: Sequence[str]) -> None:
+    """A label beside every point, at the nearest place around it where no other label and no point lies.
+
+    To be called when everything else is drawn: it goes by where the points have come to lie.
+    """
+    pixel = axis.figure.dpi / 72
+    spots = [(float(x), float(y)) for x, y in axis.transData.transform(points)]
+    taken: list[Box] = [(x - 3 * pixel, y - 3 * pixel, x + 3 * pixel, y + 3 * pixel) for x, y in spots]
+    frame = axis.get_window_extent()
+    order = sorted(range(len(points)), key=lambda i: (-points[i][1], points[i][0], texts[i]))
+    for i in order:
+        box = _free(spots[i], (4.4 * len(texts[i]) + 5) * pixel, 8.5 * pixel, pixel, taken, (*frame.p0, *frame.p1))
+        taken.append(box)
+        left, middle = (box[0] - spots[i][0]) / pixel, ((box[1] + box[3]) / 2 - spots[i][1]) / pixel
+        right = (box[2] - spots[i][0]) / pixel
+        away = math.hypot(0.0 if left < 0 < right else min(abs(left), abs(right)), middle)
+        line = {"arrowstyle": "-", "lw": 0.4, "color": "0.5", "shrinkA": 0, "shrinkB": 3}
+        axis.annotate(
+            texts[i], points[i], xytext=(right if right < 0 else left, middle), textcoords="offset points", va="center",
+            ha="right" if right < 0 else "left", fontsize=6.5,
+            arrowprops=line if away > 9 else None, annotation_clip=False,
+        )  # fmt: skip
+
+
+def _free(spot: tuple[float, float], wide: float, high: float, pixel: float, taken: list[Box], frame: Box) -> Box:
+    """The first box of this size, on circles around the spot, that lies inside the frame and on nothing else."""
+    boxes: list[Box] = []
+    for far in range(6, 90, 6):
+        for turn in range(16):
+            angle = math.pi * turn / 8
+            left = spot[0] + far * math.cos(angle) * pixel - (wide if math.cos(angle) < -0.01 else 0)
+            low = spot[1] + far * math.sin(angle) * pixel - high / 2
+            boxes.append((left, low, left + wide, low + high))
+    inside = (b for b in boxes if frame[0] <= b[0] and frame[1] <= b[1] and b[2] <= frame[2] and b[3] <= frame[3])
+    free = (b for b in inside if not any(b[0] < t[2] and t[0] < b[2] and b[1] < t[3] and t[1] < b[3] for t in taken))
+    return next(free, boxes[0])
+
+
+def grid(figure: Any, panels: int, across: int) -> list[Any]:
+    """As many axes as panels, row by row."""
+    rows = -(-panels // across)
+    axes = figure.subplots(rows, across, squeeze=False).ravel()
+    for axis in axes[panels:]:
+        axis.remove()
+    return list(axes[:panels])
+
+
+def places(cells: Iterable[Cell], most: int) -> list[tuple[str, str]]:
+    """Data sets with their encoders, those with the most cells first."""
+    counts: dict[tuple[str, str], int] = {}
+    for cell in cells:
+        place = (cell["dataset"], cell["encoder"])
+        counts[place] = counts.get(place, 0) + 1
+    return sorted(counts, key=lambda place: (-counts[place], place))[:most]
+
+
+def suite_of(board: dict[str, Any]) -> str | None:
+    """The suite that pictures of "the board" show."""
+    names = list(board["suites"])
+    return "main" if "main" in names else (names[0] if names else None)

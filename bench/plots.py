@@ -1,0 +1,183 @@
+"""The leaderboard's pictures, as SVG and PNG: leak against utility, against ε, against m and k; a heat map; sentences.
+
+A picture whose numbers the board does not have is left out: an empty frame would say that there is nothing to see.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from . import plots_tables
+from .drawing import (
+    Cell,
+    brief,
+    clean,
+    curves,
+    grid,
+    leak,
+    looks,
+    named,
+    number,
+    picture,
+    places,
+    settings,
+    settle,
+    suite_of,
+)
+
+PANELS = 4
+
+
+def draw(board: dict[str, Any]) -> dict[str, str | bytes]:
+    """Path below leaderboards/ → content."""
+    makers = {
+        "leakage-utility": leakage_utility,
+        "success-epsilon": success_epsilon,
+        "recall-mk": recall_mk,
+        "heatmap": plots_tables.heatmap,
+        "reconstructions": plots_tables.reconstructions,
+    }
+    found: dict[str, str | bytes] = {}
+    for name, make in makers.items():
+        for ending, content in (make(board) or {}).items():
+            found[f"pictures/{name}.{ending}"] = content
+    return found
+
+
+def leakage_utility(board: dict[str, Any]) -> dict[str, bytes] | None:
+    """What the worst attack finds against what the task still reaches: one point per defense and setting."""
+    first = suite_of(board)
+    entries: dict[tuple[str, ...], Cell] = {}
+    # Of a defense that several suites hold, the main suite's line.
+    for entry in sorted(board["defenses"], key=lambda e: e["suite"] == first):
+        if entry.get("utility") and (entry.get("worst") or {}).get("value") is not None:
+            entries[entry["dataset"], entry["encoder"], entry["defense"]] = entry
+    panels = places((e for e in entries.values()), PANELS)
+    # A line of one point compares nothing.
+    panels = [p for p in panels if sum(key[:2] == p for key in entries) > 1]
+    if not panels:
+        return None
+    names = sorted({settings(key[2])[0] for key in entries})
+    look = looks(names)
+
+    def put(figure: Any) -> None:
+        across = min(len(panels), 2)
+        shown = []
+        for place, axis in zip(panels, grid(figure, len(panels), across), strict=True):
+            here = [entries[key] for key in sorted(entries) if key[:2] == place]
+            metric = next(iter(here[0]["utility"]))
+            here = [e for e in here if metric in e["utility"]]
+            points = [(e["utility"][metric][0], e["worst"]["value"]) for e in here]
+            for entry, (x, y) in zip(here, points, strict=True):
+                deviation = entry["utility"][metric][1]
+                style = {**look[settings(entry["defense"])[0]], "linestyle": "none", "markerfacecolor": "white"}
+                axis.errorbar(x, y, xerr=deviation or None, ecolor="0.6", elinewidth=0.6, **style, zorder=3)
+            _, _, undefended, majority = here[0]["utility"][metric]
+            for value, said in ((undefended, "no defense"), (majority, "constant answer")):
+                if value is not None:
+                    axis.axvline(value, lw=0.6, ls=":" if said != "no defense" else "--", color="0.5", zorder=0)
+                    axis.text(value, 1.22, said, fontsize=6.5, color="0.35", ha="center", va="bottom", clip_on=False)
+            axis.set(
+                ylim=(-0.08, 1.2),
+                yticks=[0, 0.25, 0.5, 0.75, 1],
+                xlabel=f"utility: {clean(metric)}",
+                ylabel="leak of the worst case",
+            )
+            axis.set_title(clean(", ".join(place)), pad=16)
+            axis.margins(x=0.2)
+            shown.append((axis, points, [brief(e["defense"]) for e in here]))
+        handles = [_handle(clean(name), look[name]) for name in names]
+        figure.legend(handles=handles, loc="outside lower center", ncols=min(len(names), 4), frameon=False, fontsize=7)
+        settle(figure)
+        for axis, points, texts in shown:
+            named(axis, points, texts)
+
+    rows = -(-len(panels) // 2)
+    return picture(put, 3.9 * min(len(panels), 2) + 0.4, 3.4 * rows + 0.4)
+
+
+def _handle(name: str, look: dict[str, Any]) -> Any:
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], **{**look, "linestyle": "none"}, markerfacecolor="white", label=name)
+
+
+def success_epsilon(board: dict[str, Any]) -> dict[str, bytes] | None:
+    """The leak against the ε that is claimed; below each, the ε that holds."""
+    groups: dict[tuple[tuple[str, str], str], list[Cell]] = defaultdict(list)
+    for cell in board["cells"]:
+        nominal = number((cell.get("epsilon") or {}).get("nominal"))
+        if leak(cell) is not None and nominal is not None and nominal > 0:
+            name, options = settings(cell["defense"])
+            rule = options.get("calibration", "")
+            kind = f"{name}, {rule} calibration" if rule else name
+            groups[(cell["dataset"], cell["encoder"]), kind].append(cell)
+    groups = {key: cells for key, cells in groups.items() if len({c["epsilon"]["nominal"] for c in cells}) > 1}
+    if not groups:
+        return None
+    chosen = places((c for cells in groups.values() for c in cells), PANELS)
+    panels = [key for place in chosen for key in sorted(groups) if key[0] == place]
+    look = looks(cell["attack"] for cells in groups.values() for cell in cells)
+
+    def put(figure: Any) -> None:
+        for key, axis in zip(panels, grid(figure, len(panels), min(len(panels), 2)), strict=True):
+            (dataset, encoder), kind = key
+            steps: dict[float, Any] = {c["epsilon"]["nominal"]: c["epsilon"].get("accounted") for c in groups[key]}
+            ticks = sorted(steps)
+            lines: dict[str, dict[float, float]] = defaultdict(dict)
+            for cell in groups[key]:
+                x = float(ticks.index(cell["epsilon"]["nominal"]))
+                # Of several protocols the one that leaks most.
+                lines[cell["attack"]][x] = max(cell["value"], lines[cell["attack"]].get(x, 0.0))
+            curves(axis, len(ticks), {name: sorted(lines[name].items()) for name in sorted(lines)}, look)
+            axis.set_xticks(range(len(ticks)), [f"{t:,g}\n{_held(steps[t])}" for t in ticks])
+            axis.set(xlabel="ε claimed; below it, the ε that holds", ylabel="leak")
+            axis.set_title(clean(f"{dataset}, {encoder}: {kind}", 60))
+
+    rows = -(-len(panels) // 2)
+    return picture(put, 3.9 * min(len(panels), 2), 2.5 * rows)
+
+
+def _held(accounted: Any) -> str:
+    found = number(accounted)
+    return "?" if found is None else (f"{found:,.0f}" if found >= 100 else f"{found:.3g}")
+
+
+def recall_mk(board: dict[str, Any]) -> dict[str, bytes] | None:
+    """Recall against the number of masks m and against the number of mixed sentences k, the other held fixed."""
+    groups: dict[tuple[str, str, str], dict[tuple[str, str], list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    for cell in board["cells"]:
+        name, options = settings(cell["defense"])
+        masked = number(options.get("m")) not in (None, 0.0) and number(options.get("k")) is not None
+        # Noise is another question, and has a picture of its own.
+        if masked and cell["metric"] == "recall" and cell["value"] is not None and not cell.get("epsilon"):
+            groups[cell["dataset"], cell["encoder"], name][options["m"], options["k"]].append(cell)
+    ranked = sorted(groups, key=lambda key: (-len(groups[key]), key))[:PANELS]
+    panels = []
+    for key in ranked:
+        for axis_of, other in ((0, 1), (1, 0)):
+            fixed = Counter(pair[other] for pair in sorted(groups[key])).most_common(1)[0][0]
+            steps = sorted({pair[axis_of] for pair in groups[key] if pair[other] == fixed}, key=float)
+            if len(steps) > 1:
+                panels.append((key, axis_of, fixed, steps))
+    if not panels:
+        return None
+    look = looks(c["attack"] for key in ranked for cells in groups[key].values() for c in cells)
+
+    def put(figure: Any) -> None:
+        for (key, axis_of, fixed, steps), axis in zip(
+            panels, grid(figure, len(panels), min(len(panels), 2)), strict=True
+        ):
+            lines: dict[str, dict[float, float]] = defaultdict(dict)
+            for x, step in enumerate(steps):
+                for cell in groups[key].get((step, fixed) if axis_of == 0 else (fixed, step), ()):
+                    seen = lines[cell["attack"]].get(x, 0.0)
+                    lines[cell["attack"]][float(x)] = max(cell["value"], seen)
+            curves(axis, len(steps), {name: sorted(lines[name].items()) for name in sorted(lines)}, look)
+            axis.set_xticks(range(len(steps)), ["∞" if step == "inf" else step for step in steps])
+            axis.set(xlabel=("masks m", "mixed sentences k")[axis_of], ylabel="recall")
+            held = f"{('k', 'm')[axis_of]} = {'∞' if fixed == 'inf' else fixed}"
+            axis.set_title(clean(f"{key[0]}, {key[1]}: {key[2]}, {held}", 60))
+
+    return picture(put, 3.9 * min(len(panels), 2), 2.4 * -(-len(panels) // 2))

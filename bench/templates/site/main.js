@@ -1,0 +1,156 @@
+// Puts the parts together: one listener for each kind of event, whatever there is to click.
+
+let drawn = null;
+
+const select = (name, entries) => {
+  const node = document.querySelector(`select[name="${name}"]`);
+  node.append(...entries.map(([value, label]) => el("option", { value }, label)));
+};
+
+// A name stands for all its settings, which follow it.
+const settings = (labels) =>
+  [...grouped([...new Set(labels)].sort(words.compare), nameOf)].flatMap(([name, full]) =>
+    full.length === 1 && full[0] === name
+      ? [[name, name]]
+      : [[name, `${name}, all settings`], ...full.filter((l) => l !== name).map((l) => [l, `\u2003${l.slice(name.length + 1)}`])],
+  );
+
+const plainly = (labels) => [...new Set(labels)].sort(words.compare).map((l) => [l, l]);
+
+const prepare = () => {
+  select("suite", [["", "all"], ...Object.keys(packed.suites).map((s) => [s, s])]);
+  for (const name of ["dataset", "encoder"]) select(name, [["", "all"], ...plainly(cells.map((c) => c[name]))]);
+  for (const name of ["defense", "attack"]) select(name, [["", "all"], ...settings(cells.map((c) => c[name]))]);
+  $("sees").append(...KNOWLEDGE.map((w) => el("label", {}, el("input", { type: "checkbox", value: w }), w)));
+  const used = Object.entries(MARKS).filter(([m]) => cells.some((c) => marksOf(c).includes(m))).map(([, sign]) => sign);
+  $("legend").append(...used.map(([sign, said]) => el("li", {}, el("b", {}, sign), ` ${said}`)));
+  const failed = cells.reduce((sum, c) => sum + c.failed.length, 0);
+  const n = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+  const lost = failed ? `, ${failed.toLocaleString("en")} of them failed` : "";
+  const size = `${n(cells.length, "cell")} from ${n(packed.records, "record")}${lost}`;
+  $("about").textContent = `What attacks read out of text that defenses hide: ${size}.`;
+  const link = (path) => [el("a", { href: `../${path}` }, path.replace(/^pictures\/|\.svg$/g, "").replaceAll("-", " ")), " "];
+  if (packed.pictures.length) $("pictures").append("Pictures: ", ...packed.pictures.flatMap(link));
+  const wide = matchMedia("(min-width: 48rem)");
+  const fit = () => ($("filters").open = wide.matches);
+  wide.addEventListener("change", fit);
+  fit();
+};
+
+const controls = () => {
+  for (const name of CHOICES) document.querySelector(`select[name="${name}"]`).value = state[name];
+  const barred = without();
+  for (const box of $("sees").querySelectorAll("input")) box.checked = !barred.has(box.value);
+  if ($("q").value !== state.q) $("q").value = state.q;
+  for (const button of $("views").children) button.setAttribute("aria-pressed", button.dataset.view === state.view);
+  const active = CHOICES.filter((name) => state[name] !== HOME[name]).length + barred.size;
+  $("active").textContent = active ? ` (${active})` : "";
+  const suite = Object.hasOwn(packed.suites, state.suite) ? packed.suites[state.suite] : null;
+  const version = known(suite?.version) ? `, version ${suite.version}` : "";
+  const gaps = suite ? [[suite.holes, "cells not run"], [suite.failed, "failed"]].filter(([count]) => count) : [];
+  const said = suite ? [`${state.suite}${version}`, suite.title].filter(Boolean).join(": ") : "";
+  $("suite").textContent = suite
+    ? [`${said}.`, ...gaps.map(([count, what]) => `${count} ${what}.`), suite.differs].filter(Boolean).join(" ")
+    : "";
+};
+
+const render = () => {
+  drawn?.stop();
+  controls();
+  const shown = found();
+  const parent = el("div");
+  $("results").replaceChildren(parent);
+  const of = shown.length === cells.length ? "" : ` of ${cells.length.toLocaleString("en")}`;
+  const tiers = state.view === "board" && !wholeThreat() ? " Tiers are shown for a whole suite only." : "";
+  $("count").textContent = shown.length
+    ? `${shown.length.toLocaleString("en")}${of} cells.${tiers}`
+    : "No cell fits. Clear a filter, or allow the attacker more.";
+  drawn = (state.view === "table" ? drawTable : drawBoard)(parent, shown);
+};
+
+const change = (part) => {
+  state = { ...state, ...part };
+  write();
+  render();
+};
+
+const sortBy = (button) => {
+  const field = button.closest("table").dataset.sorts;
+  const key = button.dataset.sort;
+  const frame = [...document.querySelectorAll("#results .frame")].indexOf(button.closest(".frame"));
+  const left = button.closest(".frame").scrollLeft;
+  // Numbers start with the largest, words with A.
+  const first = ["defense", "attack", "dataset", "encoder", "sees", "protocol", "tier"].includes(key) ? key : `-${key}`;
+  const other = first === key ? `-${key}` : key;
+  change({ [field]: state[field] === first ? other : first });
+  const again = document.querySelectorAll("#results .frame")[frame];
+  if (!again) return;
+  again.scrollLeft = left;
+  [...again.querySelectorAll("[data-sort]")].find((b) => b.dataset.sort === key)?.focus({ preventScroll: true });
+};
+
+const shownTheme = () => document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+
+const theme = (wanted) => {
+  if (wanted) document.documentElement.dataset.theme = wanted;
+  $("theme").textContent = shownTheme() === "dark" ? "Light" : "Dark";
+  $("theme").setAttribute("aria-label", `Switch to the ${shownTheme() === "dark" ? "light" : "dark"} theme`);
+};
+
+const remembered = (value) => {
+  try {
+    if (value) localStorage.setItem("theme", value);
+    return localStorage.getItem("theme");
+  } catch {
+    return null; // a page opened from a file may have no storage
+  }
+};
+
+document.addEventListener("click", (event) => {
+  const at = (what) => event.target.closest(what);
+  if (at("[data-view]")) return change({ view: at("[data-view]").dataset.view });
+  if (at("[data-sort]")) return sortBy(at("[data-sort]"));
+  if (at("#theme")) {
+    const other = shownTheme() === "dark" ? "light" : "dark";
+    remembered(other);
+    return theme(other);
+  }
+  if (at(".close") || event.target === $("detail")) return $("detail").close();
+  const target = at("[data-cell]");
+  // Who marks text in a row wants to copy it, not to open the row.
+  if (!target || getSelection().toString()) return;
+  open(cells[Number(target.dataset.cell)], target.matches("button") ? target : target.querySelector("button"));
+});
+document.addEventListener("keydown", walk);
+$("filters").addEventListener("change", (event) => {
+  if (event.target.name) return change({ [event.target.name]: event.target.value });
+  const barred = [...$("sees").querySelectorAll("input:not(:checked)")].map((box) => box.value);
+  change({ without: barred.join(",") });
+});
+$("filters").addEventListener("reset", (event) => {
+  event.preventDefault();
+  change({ ...Object.fromEntries(CHOICES.map((name) => [name, HOME[name]])), without: "", q: "" });
+});
+$("filters").addEventListener("submit", (event) => event.preventDefault());
+let typing = 0;
+$("q").addEventListener("input", () => {
+  clearTimeout(typing);
+  typing = setTimeout(() => change({ q: $("q").value }), 120);
+});
+$("detail").addEventListener("close", closed);
+const arrive = () => {
+  read();
+  render();
+  const asked = state.cell && cells.find((c) => c.key === state.cell);
+  if (asked) open(asked, document.querySelector(`#results [data-cell="${asked.index}"]`));
+  else if ($("detail").open) $("detail").close();
+};
+addEventListener("hashchange", arrive);
+addEventListener("beforeprint", () => drawn?.all());
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => theme());
+
+const kept = remembered();
+theme(kept === "dark" || kept === "light" ? kept : null);
+prepare();
+arrive();
+document.documentElement.dataset.ready = "";

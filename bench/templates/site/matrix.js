@@ -1,0 +1,132 @@
+// The board: for every data set and encoder, defenses down and attacks across, each defense's worst case first.
+
+const grouped = (items, key) => {
+  const groups = new Map();
+  for (const item of items) {
+    const k = key(item);
+    if (groups.has(k)) groups.get(k).push(item);
+    else groups.set(k, [item]);
+  }
+  return groups;
+};
+
+const reached = (cell) => (cell && ranks(cell) ? cell.value : -1);
+
+const strongest = (list) => list.reduce((a, b) => (reached(b) > reached(a) ? b : a));
+
+// What a defense's line shows: its cells by attack (of several protocols the strongest result), its worst case, its tier.
+const lineOf = (defense, list) => {
+  const attacks = new Map([...grouped(list, (c) => c.attack)].map(([name, same]) => [name, [strongest(same), same.length - 1]]));
+  return {
+    defense,
+    attacks,
+    worst: strongest(list),
+    epsilon: list.find((c) => c.epsilon)?.epsilon,
+    rank: ranked.get(`${state.suite}\n${placeOf(list[0])}\n${defense}`),
+  };
+};
+
+const useful = (line) => Object.entries(line.rank?.utility ?? {})[0];
+
+const utility = (line) => {
+  const [metric, [mean, deviation, undefended]] = useful(line) ?? [null, []];
+  if (!metric) return el("td", { class: "right quiet" }, "–");
+  const spread = known(deviation) ? ` ± ${number(deviation)}` : "";
+  const beside = known(undefended) ? `${metric}; undefended ${number(undefended)}` : metric;
+  return el("td", { class: "right" }, `${number(mean)}${spread}`, el("small", {}, beside));
+};
+
+const KEYS = {
+  defense: (l) => l.defense,
+  tier: (l) => l.rank?.tier,
+  worst: (l) => (ranks(l.worst) ? l.worst.value : null),
+  epsilon: (l) => l.epsilon?.nominal,
+  utility: (l) => useful(l)?.[1][0],
+};
+
+const order = (lines) => {
+  const key = state.order.replace(/^-/, "");
+  const value = key.startsWith("attack:") ? (l) => l.attacks.get(key.slice(7))?.[0].value : (KEYS[key] ?? KEYS.worst);
+  return [...lines].sort(by(KEYS.defense, false)).sort(by(value, state.order.startsWith("-")));
+};
+
+const cellOf = (line, attack) => {
+  const [cell, more] = line.attacks.get(attack) ?? [];
+  if (!cell) return el("td", { class: "right quiet" }, el("span", { title: "not run" }, "·"));
+  const also = more ? el("small", {}, `+${more}`) : null;
+  return el("td", { class: cell.marks.includes("random") ? "right chance" : "right" }, leak(cell, also));
+};
+
+const section = (list) => {
+  const lines = [...grouped(list, (c) => c.defense)].map(([defense, same]) => lineOf(defense, same));
+  const reach = (name) => Math.max(...lines.map((l) => reached(l.attacks.get(name)?.[0])));
+  const sum = (name) => lines.reduce((total, l) => total + Math.max(reached(l.attacks.get(name)?.[0]), 0), 0);
+  // The strongest attack stands next to the worst case.
+  const attacks = [...new Set(list.map((c) => c.attack))].sort((a, b) => sum(b) - sum(a) || reach(b) - reach(a));
+  const tiers = wholeThreat() && lines.some((l) => l.rank);
+  const private_ = lines.some((l) => l.epsilon);
+  const costs = lines.some((l) => useful(l));
+  const protocols = [...new Set(list.map((c) => c.protocol))];
+  const about = protocols.length > 3 ? `${protocols.length} protocols` : protocols.join("; ");
+  const head = el(
+    "tr",
+    {},
+    sortable("defense", "Defense", state.order),
+    tiers && sortable("tier", "Tier", state.order, { class: "right" }),
+    sortable("worst", "Worst case", state.order, { class: "right" }),
+    attacks.map((a) => sortable(`attack:${a}`, a, state.order, { class: "right code" })),
+    private_ && sortable("epsilon", "ε claimed → accounted", state.order, { class: "right wrap" }),
+    costs && sortable("utility", "Utility", state.order, { class: "right" }),
+  );
+  const body = order(lines).map((line) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row", class: "code" }, label(line.defense)),
+      tiers && el("td", { class: "right tier" }, String(line.rank?.tier ?? "–")),
+      el("td", { class: "right worst" }, leak(line.worst, el("small", {}, line.worst.attack))),
+      attacks.map((a) => cellOf(line, a)),
+      private_ && el("td", { class: "right" }, claim(line.epsilon)),
+      costs && utility(line),
+    ),
+  );
+  const name = `${list[0].dataset}, ${list[0].encoder}`;
+  return el(
+    "section",
+    {},
+    el("h2", {}, list[0].dataset, el("span", {}, `${list[0].encoder} · ${about}`)),
+    el(
+      "div",
+      { class: "frame", role: "region", tabindex: 0, "aria-label": name },
+      el("table", { class: "matrix", "data-sorts": "order" }, el("thead", {}, head), el("tbody", {}, body)),
+    ),
+  );
+};
+
+const drawBoard = (parent, shown) => {
+  const groups = [...grouped(shown, placeOf).values()];
+  const end = el("div");
+  parent.append(end);
+  return sliced(parent, null, groups.length, 3, (from, to) => end.append(...groups.slice(from, to).map(section)));
+};
+
+// Arrow keys walk the board.
+const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+const walk = (event) => {
+  const at = event.target.closest(".matrix td");
+  const step = STEPS[event.key];
+  if (!at || !step) return;
+  let [down, across] = [at.parentElement, at.cellIndex];
+  for (;;) {
+    down = step[0] ? (step[0] > 0 ? down.nextElementSibling : down.previousElementSibling) : down;
+    across += step[1];
+    const next = down?.cells[across];
+    if (!next) return;
+    const button = next.querySelector("button");
+    if (!button) continue;
+    event.preventDefault();
+    button.focus();
+    return;
+  }
+};

@@ -1,0 +1,76 @@
+"""The pictures: there where the board has their numbers, absent where not, and safe from what records say."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+
+from bench import plots
+from bench.drawing import apart, brief, clean, settings
+from bench.errors import BenchError
+from tests.boards import HOSTILE, board, hostile
+
+NAMES = {"leakage-utility", "success-epsilon", "recall-mk", "heatmap", "reconstructions"}
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, Any]:
+    return plots.draw(hostile())
+
+
+def test_every_picture_is_there_twice_and_whole_whatever_the_labels_say(drawn: dict[str, Any]) -> None:
+    assert set(drawn) == {f"pictures/{name}.{ending}" for name in NAMES for ending in ("svg", "png")}
+    for name, content in drawn.items():
+        if name.endswith("svg"):
+            root = ET.fromstring(content)
+            assert root.tag.endswith("svg")
+            assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
+            assert b"<dc:date>" not in content
+        else:
+            assert content.startswith(b"\x89PNG")
+            assert b"matplotlib" not in content.lower()
+
+
+def test_a_picture_without_numbers_is_left_out() -> None:
+    made = board(datasets=("cola",))
+    made["cells"] = [c for c in made["cells"] if c["defense"] == "none"]
+    for cell in made["cells"]:
+        cell["samples"] = []
+    made["defenses"] = [{**d, "utility": None} for d in made["defenses"]]
+    assert set(plots.draw(made)) == {"pictures/heatmap.svg", "pictures/heatmap.png"}
+    assert plots.draw({"schema": 1, "records": 0, "suites": {}, "cells": [], "defenses": []}) == {}
+
+
+def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def no_plots(name: str, *args: Any, **more: Any) -> Any:
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *args, **more)
+
+    monkeypatch.setattr(builtins, "__import__", no_plots)
+    with pytest.raises(BenchError, match=r"need matplotlib: python -m pip install 'hideseek\[board\]'"):
+        plots.draw(board(datasets=("cola",)))
+
+
+def test_labels_keep_their_distance_and_their_order() -> None:
+    found = apart([0.5, 0.0, 0.01, 0.02, 1.0], 0.1)
+    assert found[0] == 0.5
+    assert found[4] == 1.0
+    heights = [found[1], found[2], found[3]]
+    assert all(b - a == pytest.approx(0.1) for a, b in itertools.pairwise(heights))
+    assert sum(heights) == pytest.approx(0.03)
+
+
+def test_labels_are_read_with_the_defaults_that_they_leave_out() -> None:
+    assert settings("texthide:k=8")[1]["m"] == "256"
+    assert settings("somebody-elses:m=2") == ("somebody-elses", {"m": "2"})
+    assert brief("dp-ie-gaussian:epsilon=8.0,k=2") == "ε=8, k=2"
+    assert brief("none") == "none"
+    assert "\x07" not in clean(HOSTILE)
+    assert clean("a" * 300, 10) == "a" * 9 + "…"
