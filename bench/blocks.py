@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .answer import plain
+
 
 @dataclass(frozen=True)
 class Heading:
@@ -62,7 +64,11 @@ def _row(cells: Sequence[str]) -> str:
 
 def _one_line(text: str) -> str:
     """Errors and sentences are anybody's: no markup of theirs may come through."""
-    return " ".join(text.split()).replace("<", "&lt;")
+    return _folded(text).replace("<", "&lt;")
+
+
+def _folded(text: str) -> str:
+    return " ".join(plain(text).split())
 
 
 LEVELS = {1: "section", 2: "subsection", 3: "subsubsection"}
@@ -99,7 +105,7 @@ def _latex(block: Block) -> str:
     if isinstance(block, Text):
         return escaped(block.text)
     if isinstance(block, Items):
-        points = "\n".join(f"  \\item {escaped(' '.join(line.split()))}" for line in block.lines)
+        points = "\n".join(f"  \\item {escaped(_folded(line))}" for line in block.lines)
         return f"\\begin{{itemize}}\n{points}\n\\end{{itemize}}"
     lines = [
         f"\\begin{{tabular}}{{{'l' * len(block.head)}}}",
@@ -118,6 +124,6 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _stacked(cell: str) -> str:
-    lines = [escaped(line) for line in cell.split("\n")]
+    lines = [escaped(_folded(line)) for line in cell.split("\n")]
     # A bracket at the start of a line would be read as the space above it.
     return lines[0] if len(lines) == 1 else "\\shortstack[l]{" + "\\\\{}".join(lines) + "}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Sequence
@@ -52,7 +53,9 @@ def look(
         else:
             _trials(suite, plan.trials_from_suite(registry, str(path)), utility)
     except (BenchError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        return Suite(problem=f"its file cannot be read here: {error}")
+        # Said here and not on the board, which is to be the same on every machine that can read the file.
+        print(f"suite {name}: what is missing is not known: {error}", file=sys.stderr)
+        return Suite(problem="its file names what is not installed here, or is damaged")
     return suite
 
 

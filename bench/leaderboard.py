@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,8 @@ from .records import Record
 from .registry import Registry
 
 START, END = "<!-- board:start -->", "<!-- board:end -->"
+
+README = "../README.md"
 
 Files = dict[str, bytes]
 
@@ -51,10 +54,12 @@ def build(
     if importlib.util.find_spec("bench.site"):
         files |= importlib.import_module("bench.site").files(made)
     files[README] = markdown(summary(made))
-    return {name: text.encode() if isinstance(text, str) else text for name, text in sorted(files.items())}
-
-
-README = "../README.md"
+    # Half a surrogate pair, which anybody's text may hold, cannot be encoded; JSON reads it back from its escape.
+    made_of = (
+        (name, text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text)
+        for name, text in files.items()
+    )
+    return dict(sorted(made_of))
 
 
 def write(folder: Path, files: Files) -> list[Path]:
@@ -89,7 +94,7 @@ def _in_place(folder: Path, files: Files) -> dict[Path, bytes]:
         _, end, after = rest.partition(END)
         if start and end:
             middle = files[README].decode()
-            wanted[folder / README] = f"{before}{START}\n{middle}{END}{after}".encode()
+            wanted[Path(os.path.relpath(readme))] = f"{before}{START}\n{middle}{END}{after}".encode()
         else:
             print(
                 f"{readme.name}: no summary, for want of the lines {START} and {END} to put it between", file=sys.stderr

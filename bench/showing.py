@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from . import records
+from .answer import plain
 from .errors import UsageError
 from .pooling import command
 from .records import Record
@@ -38,7 +39,7 @@ def show(path: Path, record: Record) -> None:
     width = max(len(name) for name, _ in _facts(record))
     for name, value in _facts(record):
         if value:
-            console.print(f"{name:<{width}}  {value}", markup=False, soft_wrap=True)
+            console.print(f"{name:<{width}}  {plain(value)}", markup=False, soft_wrap=True)
     if record["metrics"]:
         console.print(_table(record))
     console.print(f"file    {path.as_posix()}", markup=False, soft_wrap=True)
