@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from .records import Record
 
 # The board of records that were run for no suite.
 ADHOC = "adhoc"
+# What may be the name of a suite: it becomes that of a file.
+_NAME = re.compile(r"\w[\w .+-]*")
+
+Same = Callable[[Record], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -44,22 +49,22 @@ def versions(records: Iterable[Record]) -> dict[str, int]:
     return found
 
 
-def sort(records: Sequence[Record], same: Callable[[Record], Hashable], newest_version: dict[str, int]) -> Shelf:
+def sort(records: Sequence[Record], same: Same, newest_version: dict[str, int]) -> Shelf:
     """`same` says what must agree for two records to be of one experiment, but for the seed.
 
     Of records of one cell, made by different code, the newest supersedes the others; it stands on their boards too,
     because a suite names cells, not code.
     """
-    newest: dict[Hashable, Record] = {}
-    wanted: dict[Hashable, dict[str, int]] = defaultdict(dict)
+    newest: dict[tuple[tuple[str, ...], int], Record] = {}
+    wanted: dict[tuple[tuple[str, ...], int], dict[str, int]] = defaultdict(dict)
     ordered = sorted({r["id"]: r for r in sorted(records, key=_age)}.values(), key=_age)
     for record in ordered:
-        cell: Hashable = (same(record), record["seed"])
+        cell = (same(record), record["seed"])
         newest[cell] = record
         for name, version in record.get("suites", {}).items():
             wanted[cell][name] = max(version, wanted[cell].get(name, version))
     boards: dict[str, list[Record]] = defaultdict(list)
-    order = sorted(newest, key=repr)
+    order = sorted(newest)
     for cell in order:
         for name in wanted[cell] or [ADHOC]:
             if name == ADHOC or wanted[cell][name] == newest_version[name]:
@@ -106,12 +111,13 @@ def _age(record: Record) -> tuple[str, str]:
     return record["cost"].get("ended", ""), record["id"]
 
 
-def _whole(record: Record, same: Callable[[Record], Hashable]) -> bool:
+def _whole(record: Record, same: Same) -> bool:
     try:
         same(record)
         _age(record)
-        ok: bool = isinstance(record["metrics"], dict) and isinstance(record["seed"], int)
-        missing = "" if ok else "its metrics or its seed"
+        ok = isinstance(record["metrics"], dict) and isinstance(record["seed"], int)
+        named = all(_NAME.fullmatch(name) and isinstance(n, int) for name, n in record.get("suites", {}).items())
+        missing = "" if ok and named else "its metrics, seed or suites"
     except (KeyError, TypeError, AttributeError) as error:
         missing = f"{error}"
     if missing:

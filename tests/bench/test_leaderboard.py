@@ -175,10 +175,12 @@ def test_damaged_and_foreign_records_are_left_out_with_a_word(bench: Run, home: 
     bare = {**made("x"), "id": "bare"}
     del bare["protocol"]
     (folder / "bare.json").write_text(json.dumps(bare))
+    saved(folder, made("y", suites={"../../escaped": 1}))
     done = bench("leaderboard", "--out", "two")
     assert done.returncode == 0
     for said in ("half.json cannot be used", "list.json cannot", "later.json cannot", "record bare lacks"):
         assert said in done.stderr
+    assert "its metrics, seed or suites" in done.stderr
     assert tree(home / "one") == tree(home / "two")
 
 
