@@ -30,7 +30,7 @@ def page(board: Board, name: str) -> list[Block]:
     rows = [row for row in board["defenses"] if row["suite"] == name]
     prices = [p for p in board["utility"] if name in p["suites"]]
     blocks: list[Block] = [Heading(title, 1), *([Text(suite["title"])] if suite["title"] else [])]
-    blocks.append(Text(f"{MADE}{ATTACKED if cells else PRICED} {SHOW}"))
+    blocks.append(Text(f"{MADE}{ATTACKED if cells else PRICED}\n{SHOW}"))
     blocks.append(Items(list(_state(name, suite))))
     for place in sorted({(c["dataset"], c["encoder"]) for c in [*cells, *prices]}):
         blocks.append(Heading(", ".join(place)))
@@ -176,13 +176,14 @@ def _maybe(value: float | None) -> str:
 
 
 def _footnotes(ranks: Sequence[Cell]) -> list[Block]:
-    """Where tiers were not told apart on the same examples."""
-    other = [row for row in ranks if row["basis"] not in (None, "paired")]
-    return (
-        [Items([f"{row['defense']}: held against its tier's first member {row['basis']}" for row in other])]
-        if other
-        else []
-    )
+    """Where tiers were not told apart by the strongest attacks on the same examples."""
+    how = {"unpaired": "compared on examples drawn apart"}
+    lines = [
+        f"{row['defense']}: {how.get(row['basis'], 'compared on the same examples, ' + row['basis'])}"
+        for row in ranks
+        if row["basis"] not in (None, "paired")
+    ]
+    return [Items(lines)] if lines else []
 
 
 def _failures(cells: Sequence[Cell]) -> list[Block]:
@@ -195,13 +196,14 @@ def _failures(cells: Sequence[Cell]) -> list[Block]:
 
 
 def _samples(cells: Sequence[Cell]) -> list[Block]:
-    rows = [
-        [c["defense"], c["attack"], s["example"], s["answer"] or "(another sentence)", "yes" if s["right"] else "no"]
-        for c in cells
-        for s in c["samples"]
-    ]
+    """Where the suite kept wrong answers too; without them there is little to read."""
+    some = [(c, s) for c in cells for s in c["samples"]]
+    if any(s["answer"] is None for _, s in some):
+        return []
+    rows = [[c["defense"], c["attack"], s["example"], s["answer"], "yes" if s["right"] else "no"] for c, s in some]
     head = ["defense", "attack", "query", "answer", "right?"]
-    return [Heading("Queries and answers", 3), Table(head, rows)] if rows else []
+    said = Text("Right: the answer is one of the sentences that are mixed into the encoding.")
+    return [Heading("Queries and answers", 3), said, Table(head, rows)] if rows else []
 
 
 def _metrics(cells: Sequence[Cell]) -> Table:

@@ -122,7 +122,7 @@ def _compare(
     ]:
         through, paired = _leaks_more(bootstrap, mine, theirs)
         if paired:
-            return through, f"paired through {mine.cell['attack']}"
+            return through, f"through {mine.cell['attack']}"
     return differs, "unpaired"
 
 

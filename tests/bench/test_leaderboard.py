@@ -145,9 +145,11 @@ def test_theirs_and_ours_stand_side_by_side_and_holes_are_said() -> None:
 
 
 def test_samples_are_a_table_and_anybodys_text_is_harmless() -> None:
-    sample = {"example": "A | <b>query</b> & 100%", "answer": None, "right": False}
+    sample = {"example": "A | <b>query</b> & 100%", "answer": "a_b", "right": False}
     made_of = texts(made(leak=LEAK, samples=[sample]), failed("b", error="<script>\x07\ud800\n| x"))
-    assert "| none | rss | A \\| &lt;b>query&lt;/b> & 100% | (another sentence) | no |" in made_of["boards/adhoc.md"]
+    assert "| none | rss | A \\| &lt;b>query&lt;/b> & 100% | a_b | no |" in made_of["boards/adhoc.md"]
+    unsaid = texts(made(leak=LEAK, samples=[sample, {**sample, "answer": None}]))["boards/adhoc.md"]
+    assert "query" not in unsaid
     assert "<script>" not in made_of["boards/adhoc.md"]
     assert "A | $<$b$>$query$<$/b$>$ \\& 100\\%" in made_of["boards/adhoc.tex"]
     assert "\\toprule" in made_of["boards/adhoc.tex"]

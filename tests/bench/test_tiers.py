@@ -60,7 +60,7 @@ def test_a_tier_is_held_against_its_first_member() -> None:
 def test_different_protocols_are_paired_through_an_attack_that_is_strong_on_both() -> None:
     blind = made("a", "xie-hong", leak=np.arange(100) < 70, epochs=50, metric="success")
     both = [made("a", "unmix", leak=EASE < 0.69), made("b", "unmix", leak=EASE < 0.72)]
-    assert tiers(entry(blind), *map(entry, both))["b"] == (2, "paired through unmix")
+    assert tiers(entry(blind), *map(entry, both))["b"] == (2, "through unmix")
     # Weak on one of them, it says nothing on the worst case.
     weak = made("a", "unmix", leak=EASE < 0.1)
     assert tiers(entry(blind), entry(weak), entry(both[1]))["b"] == (1, "unpaired")
