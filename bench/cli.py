@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import __version__, authoring, submission
+from . import __version__, authoring, publishing, submission
 from .errors import BenchError, UsageError
 
 if TYPE_CHECKING:
@@ -118,16 +118,9 @@ def _parser() -> argparse.ArgumentParser:
     _plugin_option(utility)
     utility.set_defaults(call=_utility)
 
-    board = commands.add_parser("leaderboard", help="tables from records")
-    board.add_argument(
-        "--results", type=Path, default=Path("results"), metavar="DIR", help="records (default: results)"
-    )
-    board.add_argument("--out", type=Path, default=Path("leaderboards"), metavar="DIR", help="default: leaderboards")
-    board.add_argument("--check", action="store_true", help="write nothing; exit 1 if the tables are out of date")
-    board.set_defaults(call=_leaderboard)
-
     authoring.add(commands)
     submission.add(commands)
+    publishing.add(commands)
     return parser
 
 
@@ -299,20 +292,6 @@ def _print(records: list[dict[str, Any]], as_json: bool) -> None:
         from .table import show
 
         show(records)
-
-
-def _leaderboard(args: argparse.Namespace) -> int:
-    from . import leaderboard, records
-
-    tables = leaderboard.build(records.read_all(args.results))
-    if args.check:
-        stale = leaderboard.stale(args.out, tables)
-        for path in stale:
-            print(f"{path} is not what the records say: run bench leaderboard", file=sys.stderr)
-        return 1 if stale else 0
-    for path in leaderboard.write(args.out, tables):
-        print(path)
-    return 0
 
 
 def _cores() -> int | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from .errors import BenchError, UsageError
+from .errors import UsageError
 from .options import split
 from .registry import Registry
 
@@ -43,14 +43,10 @@ Cell = dict[str, Any]
 
 def picture(draw: Callable[[Any], None], width: float, height: float) -> dict[str, bytes]:
     """Ending → bytes of what `draw` puts on a figure of that many inches."""
-    try:
-        import matplotlib
-        from matplotlib import style
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise BenchError(
-            "the pictures of the leaderboard need matplotlib: python -m pip install 'hideseek[board]'"
-        ) from error
+    import matplotlib
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
     made = {}
     with matplotlib.rc_context(), style.context(["default", STYLE]):
         figure = Figure(figsize=(width, height), layout="constrained")

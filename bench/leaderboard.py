@@ -1,156 +1,106 @@
-"""Tables from records: Markdown for people, CSV for programs. Generated, never edited by hand."""
+"""The files that `bench leaderboard` makes from records: tables, the page, and a summary in the README.
+
+Generated, never edited by hand: the same records give the same bytes, so that --check can tell.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections import defaultdict
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from .errors import BenchError
-from .files import write_text
+from . import board, board_csv, shelf, site
+from .blocks import latex, markdown
+from .board_tables import index, page, summary
+from .files import replacing
 from .records import Record
-from .table import METRICS, budget
+from .registry import Registry
 
-HEAD = """# Leaderboard
+START, END = "<!-- board:start -->", "<!-- board:end -->"
 
-Made by `bench leaderboard` from {count} records; every line of leaderboard.csv names its record. Values are means
-over the runs that came to an end, with a 95 % interval; in brackets the value that random guessing reaches. A defense
-is only as good as the best attack on it. Runs that failed are counted beside the others.
-"""
+README = "../README.md"
 
-
-def build(records: Sequence[Record]) -> dict[str, str]:
-    """File name → content."""
-    if not records:
-        raise BenchError("no records to make tables from: run some cells first")
-    # Of records of the same cell, made by different code, the newest supersedes the others.
-    newest = {(_group(r), r["seed"]): r for r in sorted(records, key=lambda r: r["cost"].get("ended", ""))}
-    ordered = sorted(newest.values(), key=lambda r: (_group(r), r["seed"]))
-    return {"leaderboard.md": _markdown(ordered), "leaderboard.csv": _csv(ordered)}
+Files = dict[str, bytes]
 
 
-def write(folder: Path, tables: dict[str, str]) -> list[Path]:
-    for name, text in tables.items():
-        write_text(folder / name, text)
-    return [folder / name for name in tables]
+def build(
+    records: Sequence[Record],
+    utility: Sequence[Record] = (),
+    registry: Registry | None = None,
+    *,
+    strangers: bool = False,
+) -> Files:
+    """Path below the board's folder → content. The README is ../README.md, its part between the markers only.
+
+    `strangers`: attacks are not trusted, and their code is not imported.
+    """
+    made = board.build(records, utility, registry, strangers=strangers)
+    version = shelf.versions([*records, *utility])
+    attacks = shelf.sort(records, shelf.experiment, version).boards
+    trials = shelf.sort(utility, shelf.training, version).boards
+    files: dict[str, str | bytes] = {"board.json": board.dump(made), "leaderboard.md": markdown(index(made))}
+    for name in made["suites"]:
+        blocks = page(made, name)
+        files[f"boards/{name}.md"] = markdown(blocks)
+        files[f"boards/{name}.tex"] = latex(blocks)
+        if name in attacks:
+            files[f"boards/{name}.csv"] = board_csv.attacks(attacks[name])
+        if name in trials:
+            files[f"boards/{name}{'.utility' if name in attacks else ''}.csv"] = board_csv.utility(trials[name])
+    files |= site.files(made)
+    files[README] = markdown(summary(made))
+    # Half a surrogate pair, which anybody's text may hold, cannot be encoded; JSON reads it back from its escape.
+    made_of = (
+        (name, text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text)
+        for name, text in files.items()
+    )
+    return dict(sorted(made_of))
 
 
-def stale(folder: Path, tables: dict[str, str]) -> list[Path]:
-    """The tables that are missing or differ from what the records give."""
-    paths = {folder / name: text for name, text in tables.items()}
-    return [p for p, text in paths.items() if not p.is_file() or p.read_text(encoding="utf-8") != text]
+def write(folder: Path, files: Files) -> list[Path]:
+    wanted = _in_place(folder, files)
+    for path, content in wanted.items():
+        with replacing(path) as part:
+            part.write_bytes(content)
+    return list(wanted)
 
 
-def _group(record: Record) -> tuple[str, ...]:
-    """What must agree for two records to be the same experiment with another seed."""
-    size, public = record["protocol"], record["public"]
-    protocol = f"{size['examples']} × {size['epochs']}"
-    if record["dataset"].get("candidates", record["dataset"]["size"]) < record["dataset"]["size"] * size["coverage"]:
-        protocol += f", {record['dataset']['candidates']} candidates"
-    if size["coverage"] < 1:
-        protocol += f", coverage {size['coverage']:g}"
-    if size["split"] != "train":
-        protocol += f", queries from {size['split']}"
-    if public:
-        protocol += f", public {public['name']}"
-    if record.get("sealed"):
-        protocol += ", sealed"
-    return (*_place(record), record["defense"]["label"], record["attack"]["label"], protocol)
+def stale(folder: Path, files: Files) -> dict[Path, str]:
+    """What is not as the records have it, and what to do about it."""
+    wanted = _in_place(folder, files)
+    found = {}
+    for path, content in wanted.items():
+        if not path.is_file():
+            found[path] = "is missing: run bench leaderboard"
+        elif path.read_bytes() != content:
+            found[path] = "is not what the records say: run bench leaderboard"
+    for path in _unexpected(folder, wanted):
+        found[path] = "is made from no record: delete it"
+    return found
 
 
-def _place(record: Record) -> tuple[str, str]:
-    return record["dataset"]["label"], record["encoder"]["label"]
+def _in_place(folder: Path, files: Files) -> dict[Path, bytes]:
+    """Where each file goes; the summary into the README beside a `leaderboards` folder, if that has markers."""
+    wanted = {folder / name: content for name, content in files.items() if name != README}
+    readme = folder.resolve().parent / "README.md"
+    if folder.resolve().name == "leaderboards" and readme.is_file():
+        text = readme.read_text(encoding="utf-8")
+        before, start, rest = text.partition(START)
+        _, end, after = rest.partition(END)
+        if start and end:
+            middle = files[README].decode()
+            wanted[Path(os.path.relpath(readme))] = f"{before}{START}\n{middle}{END}{after}".encode()
+        else:
+            print(
+                f"{readme.name}: no summary, for want of the lines {START} and {END} to put it between", file=sys.stderr
+            )
+    return wanted
 
 
-def _markdown(records: Sequence[Record]) -> str:
-    parts = [HEAD.format(count=len(records))]
-    by_place: dict[tuple[str, str], dict[tuple[str, ...], list[Record]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        by_place[_place(record)][_group(record)[2:]].append(record)
-    for (dataset, encoder), groups in by_place.items():
-        columns = [m for m in METRICS if any(m in r["metrics"] for g in groups.values() for r in g)]
-        head = ["defense", "ε claimed → accounted", "attack", "sees", "protocol", *columns, "runs"]
-        lines = [f"\n## {dataset}, {encoder}\n", _row(head), _row(["---"] * len(head))]
-        for (defense, attack, size), group in groups.items():
-            good = [r for r in group if r["status"] == "ok"]
-            runs = f"{len(group)}" if len(good) == len(group) else f"{len(group)}, {len(group) - len(good)} failed"
-            sees = ", ".join(group[0]["attack"]["sees"])
-            epsilon = budget(group[0].get("notes", {}))
-            lines.append(_row([defense, epsilon, attack, sees, size, *(_cell(good, m) for m in columns), runs]))
-        failed = [r for group in groups.values() for r in group if r["status"] != "ok"]
-        lines += [""] * bool(failed)
-        lines += [
-            f"- {r['status']}, {r['defense']['label']} × {r['attack']['label']}, seed {r['seed']}: {r['error']}"
-            for r in failed
-        ]
-        parts.append("\n".join(lines) + "\n")
-    return "".join(parts)
-
-
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
-
-
-def _cell(records: Sequence[Record], name: str) -> str:
-    metrics = [r["metrics"][name] for r in records if r["metrics"].get(name, {}).get("value") is not None]
-    if not metrics:
-        return "–"
-    mean, low, high, random = pooled(metrics)
-    beside = "" if random is None else f" ({random:.3f})"
-    return f"{mean:.3f} [{low:.3f}, {high:.3f}]{beside}"
-
-
-def pooled(metrics: Sequence[dict[str, Any]]) -> tuple[float, float, float, float | None]:
-    """Mean over seeds. Seeds draw their own examples, so half-widths add as independent errors do."""
-    n = len(metrics)
-    mean = sum(m["value"] for m in metrics) / n
-    below = sum((m["value"] - m["low"]) ** 2 for m in metrics) ** 0.5 / n
-    above = sum((m["high"] - m["value"]) ** 2 for m in metrics) ** 0.5 / n
-    randoms = [m["random"] for m in metrics if m.get("random") is not None]
-    return mean, mean - below, mean + above, sum(randoms) / len(randoms) if randoms else None
-
-
-def _csv(records: Sequence[Record]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    about = [
-        "id",
-        "status",
-        "dataset",
-        "encoder",
-        "defense",
-        "attack",
-        "sees",
-        "examples",
-        "epochs",
-        "candidates",
-        "coverage",
-        "split",
-        "public",
-        "seed",
-        "epsilon",
-        "accounted_epsilon",
-    ]
-    parts = ("value", "low", "high", "random")
-    columns = [m for m in METRICS if any(m in r["metrics"] for r in records)]
-    writer.writerow([*about, *(f"{m}_{p}" for m in columns for p in parts), "attack_s", "peak_mib", "error"])
-    for r in records:
-        writer.writerow(
-            [
-                *(r["id"], r["status"], *_place(r), r["defense"]["label"], r["attack"]["label"]),
-                *(" ".join(r["attack"]["sees"]), r["protocol"]["examples"], r["protocol"]["epochs"]),
-                *(r["dataset"].get("candidates", ""), r["protocol"]["coverage"], r["protocol"]["split"]),
-                *((r["public"] or {}).get("name", ""), r["seed"]),
-                *(r.get("notes", {}).get(n, {}).get("epsilon", "") for n in ("nominal", "accounted")),
-                *(_blank(r["metrics"].get(m, {}).get(p)) for m in columns for p in parts),
-                *(r["cost"].get("attack_s", ""), r["cost"].get("peak_mib", ""), r["error"] or ""),
-            ]
-        )
-    return out.getvalue()
-
-
-def _blank(value: Any) -> Any:
-    return "" if value is None else value
+def _unexpected(folder: Path, wanted: Mapping[Path, bytes]) -> list[Path]:
+    """Files of generated kinds that nothing makes any more: all that lies in folders of generated files."""
+    generated = {path.parent for path in wanted if folder in path.parent.parents}
+    there = [path for place in generated for path in place.glob("*") if path.is_file()]
+    there += [path for kind in ("leaderboard.*", "board.*") for path in folder.glob(kind)]
+    return sorted(path for path in there if path not in wanted)

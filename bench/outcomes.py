@@ -7,6 +7,8 @@ that belong to the example; `success` where vectors or pictures were reconstruct
 from __future__ import annotations
 
 import base64
+import hashlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +53,7 @@ def values(record: Record) -> Values | None:
 
 
 def samples(cell: Cell, scores: Scores) -> list[dict[str, Any]]:
-    """The first questions with their answers, as many as the suite asks for.
+    """Some questions with their answers, as many as the suite asks for: the same examples whatever the defense.
 
     A wrong answer is a sentence of the data set too: unless the suite wants it, its similarity stands for it.
     """
@@ -59,7 +61,7 @@ def samples(cell: Cell, scores: Scores) -> list[dict[str, Any]]:
     if "answer" not in items or "identity" not in items:
         return []  # pictures, or vectors of an attack that names no sentences
     found: list[dict[str, Any]] = []
-    for i in range(min(cell.samples, len(items["example"]))):
+    for i in _chosen(items["example"], cell.samples):
         example, answer = items["example"][i], items["answer"][i]
         right = bool(items["hit"][i] if "hit" in items else items["identity"][i])
         measures = {name: round(float(items[name][i]), 3) for name in ("jaccard", "tfidf", "sbert") if name in items}
@@ -67,3 +69,10 @@ def samples(cell: Cell, scores: Scores) -> list[dict[str, Any]]:
         sample: dict[str, Any] = {"example": example, "answer": shown, "right": right}
         found.append(sample | measures)
     return found
+
+
+def _chosen(examples: Sequence[str], count: int) -> list[int]:
+    """Places of so many different examples. Defenses release them in different orders: a hash of the text decides."""
+    first = {text: i for i, text in reversed(list(enumerate(examples)))}
+    order = sorted(first, key=lambda text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
+    return [first[text] for text in order[:count]]

@@ -225,7 +225,7 @@ def _tables(name: str, known: set[str]) -> tuple[list[dict[str, Any]], tuple[str
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not a TOML file ({error})") from error
     tables = suite.pop("cells", [{}])
-    common = {key: value for key, value in suite.items() if key not in ("name", "version", "title")}
+    common = {key: value for key, value in suite.items() if key not in ("name", "version", "title", "differs")}
     merged = [{**common, **table} for table in tables]
     for key in (key for table in merged for key in table):
         if key not in known:

@@ -16,9 +16,12 @@ import tomllib
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import BenchError, UsageError
+
+if TYPE_CHECKING:
+    from .registry import Registry
 
 CHECK_SECONDS = 1800
 
@@ -44,7 +47,7 @@ def add(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from . import leaderboard, plan, records, replay, runner, sandbox
+    from . import plan, replay, runner, sandbox
     from .device import resolve
     from .progress import Progress
     from .registry import Registry
@@ -77,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         raise BenchError(f"refused: a cell that is run again gives other numbers: {differences[0]}")
 
     _say("4/4 tables")
-    return _publish(found, args.board, leaderboard, records, dry=args.dry_run)
+    return _publish(found, args.board, registry, dry=args.dry_run)
 
 
 def changed(base: str, packages: Path, *, install: bool, folder: Path) -> list[str]:
@@ -160,10 +163,12 @@ def _refuse(found: Sequence[dict[str, Any]]) -> None:
         raise BenchError(f"refused: not one cell came to an end; the first says: {found[0]['error']}")
 
 
-def _publish(found: Sequence[dict[str, Any]], board: Path, leaderboard: Any, records: Any, *, dry: bool) -> int:
+def _publish(found: Sequence[dict[str, Any]], board: Path, registry: Registry, *, dry: bool) -> int:
+    from . import leaderboard, records, shelf
+
     folder = board / "records"
-    known = records.read_all(folder) if folder.is_dir() else []
-    tables = leaderboard.build([*known, *found])
+    known, utility = shelf.read(folder) if folder.is_dir() else ([], [])
+    tables = leaderboard.build([*known, *found], utility, registry, strangers=True)
     stale = [str(path) for path in leaderboard.stale(board, tables)]
     failed = sum(record["status"] != "ok" for record in found)
     print(f"accepted: {len(found)} records ({failed} failed), {', '.join(stale) or 'no table'} to change")

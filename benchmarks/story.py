@@ -12,7 +12,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from bench.leaderboard import pooled
+from bench.pooling import pooled
 from bench.records import read_all
 
 ATTACKS = ("rss", "rep-recon", "magnitude-search", "unmix")
@@ -63,7 +63,7 @@ def defense(record: dict[str, Any]) -> str:
 def value(cell: Cell | None, metric: str) -> str:
     if not cell:
         return ""
-    mean, low, high, _ = pooled([r["metrics"][metric] for r in cell])
+    mean, low, high, *_ = pooled([r["metrics"][metric] for r in cell])
     return f"{mean:.3f} [{low:.3f}, {high:.3f}]"
 
 

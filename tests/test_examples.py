@@ -86,11 +86,11 @@ def test_they_run_in_a_suite_and_stand_in_the_tables_beside_the_built_in_ones(el
     assert noisy["defense"]["options"] == {"scale": 3.0}
     assert noisy["metrics"]["identity"]["value"] < records["none", "centred-search"]["metrics"]["identity"]["value"]
     assert elsewhere.bench("leaderboard", "--out", "board").returncode == 0
-    table = (elsewhere.home / "board" / "leaderboard.md").read_text()
+    table = (elsewhere.home / "board" / "boards" / "mine.md").read_text()
     for defense in ("none", "gaussian-noise:scale=3.0"):
         for attack in ("rss", "centred-search", "freshly-made"):
-            assert f"| {defense} |  | {attack} |" in table
-    rows = list(csv.DictReader((elsewhere.home / "board" / "leaderboard.csv").open()))
+            assert f"| {defense} | {attack} |" in table
+    rows = list(csv.DictReader((elsewhere.home / "board" / "boards" / "mine.csv").open()))
     assert {row["status"] for row in rows} == {"ok"}
 
 
@@ -142,7 +142,7 @@ def test_a_package_is_submitted_by_a_line_in_plugins_toml(
     records = [json.loads(path.read_text()) for path in (board / "records").glob("*.json")]
     assert [record["attack"]["name"] for record in records] == ["centred-search"] * 2
     assert all(record["salt"] and record["tried"]["attempts"] == {} for record in records)
-    assert "centred-search" in (board / "leaderboard.md").read_text()
+    assert "centred-search" in (board / "boards" / "tiny.md").read_text()
     check = ("leaderboard", "--results", str(board / "records"), "--out", str(board), "--check")
     assert elsewhere.bench(*check).returncode == 0
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.making import made, saved
 
 
 def python(*args: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -36,7 +37,7 @@ def test_a_wheel_holds_bench_and_nothing_else(wheel: Path) -> None:
     assert {"bench/attacks/rss.py", "bench/defenses/texthide.py", "bench/datasets/demo.py", "bench/py.typed"} <= set(
         names
     )
-    assert "bench/suites/smoke.toml" in names
+    assert {"bench/suites/smoke.toml", "bench/leaderboards/published.toml"} <= set(names)
     assert {f"bench/{path.name}" for path in (ROOT / "bench").glob("*.py")} <= set(names)
     assert {f"bench/templates/{kind}.py.txt" for kind in ("attack", "defense", "dataset")} <= set(names)
     site = ROOT / "bench" / "templates" / "site"
@@ -51,11 +52,13 @@ def test_the_installed_wheel_runs_from_another_folder(wheel: Path, tmp_path: Pat
     code = (
         "import sys; sys.meta_path = [f for f in sys.meta_path if 'editable' not in repr(f)];"
         f"sys.path.insert(0, {str(site)!r}); import bench; assert bench.__file__.startswith({str(site)!r});"
-        "from bench.cli import main; sys.exit(main(['list']))"
+        "from bench.cli import main; main(['leaderboard', '--out', 'board']); sys.exit(main(['list']))"
     )
+    saved(tmp_path / "elsewhere" / "results", made("texthide", suites={"texthide-table3": 1}))
     done = python("-c", code, cwd=tmp_path / "elsewhere")
     assert done.returncode == 0, done.stderr
     assert all(name in done.stdout for name in ("rss", "texthide", "demo", "smoke"))
+    assert "TextHide table 3a" in (tmp_path / "elsewhere" / "board" / "boards" / "texthide-table3.md").read_text()
 
 
 def test_every_file_that_a_run_needs_is_committed_to_the_package_list() -> None:

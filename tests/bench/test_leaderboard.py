@@ -7,76 +7,191 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bench import leaderboard
+from bench.blocks import escaped
 from bench.errors import BenchError
 from tests.conftest import PLUGINS, TINY
+from tests.making import failed, made, priced, saved
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+LEAK = np.arange(200) < 80
+
+
+def texts(*records: dict, utility: tuple[dict, ...] = ()) -> dict[str, str]:
+    files = leaderboard.build(records, utility)
+    return {name: content.decode() for name, content in files.items() if not name.endswith(".png")}
+
+
+def published(folder: Path) -> Path:
+    """A checkout in small: records to publish, and a README to put the summary into."""
+    tag = {"main": 1}
+    some = [made(d, a, LEAK * (d == "none"), suites=tag) for d in ("none", "texthide") for a in ("rss", "unmix")]
+    saved(folder / "leaderboards" / "records", *some, failed("mix-only", suites=tag), priced("none", 0.9, suites=tag))
+    (folder / "README.md").write_text("before\n<!-- board:start -->\nold\n<!-- board:end -->\nafter\n")
+    return folder
 
 
 @pytest.fixture
-def results(bench: Run, tmp_path: Path) -> Path:
+def home(tmp_path: Path) -> Path:
+    return published(tmp_path / "home")
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_from_a_run_to_the_tables(bench: Run, tmp_path: Path) -> None:
     args = ("--defense", "none", "--defense", "texthide", "--attack", "rss", "--attack", "raises", "--seed", "0", "1")
-    done = bench("run", *args, *TINY, "--plugin", str(PLUGINS / "hostile.py"))
-    assert done.returncode == 1
-    return tmp_path / "home" / "results"
-
-
-def test_tables_show_every_cell_and_count_the_failed(bench: Run, results: Path, tmp_path: Path) -> None:
+    assert bench("run", *args, *TINY, "--plugin", str(PLUGINS / "hostile.py")).returncode == 1
     done = bench("leaderboard", "--out", "board")
     assert done.returncode == 0, done.stderr
-    text = (tmp_path / "home" / "board" / "leaderboard.md").read_text()
-    (line,) = (row for row in text.splitlines() if row.startswith("| none |  | rss |"))
-    assert "corpus, encodings" in line
-    assert "| 2 |" in line
+    text = (tmp_path / "home" / "board" / "boards" / "adhoc.md").read_text()
+    assert "| rss<br>40 × 1, 120 candidates<br>recall |" in text
+    (line,) = (row for row in text.splitlines() if row.startswith("| 2 | none |"))
     assert "| 1.000 [0.9" in line
-    assert "| none |  | raises | corpus, encodings | 40 × 1, 120 candidates |" in text
-    assert "2, 2 failed" in text
-    assert "the dog ate it" in text
-    rows = list(csv.DictReader((tmp_path / "home" / "board" / "leaderboard.csv").open()))
-    assert len(rows) == 8
-    ids = {json.loads(p.read_text())["id"] for p in results.glob("*.json")}
+    assert "✗ failed 2/2" in line
+    assert text.count("the dog ate it") == 4
+    rows = list(csv.DictReader((tmp_path / "home" / "board" / "boards" / "adhoc.csv").open()))
+    ids = {json.loads(p.read_text())["id"] for p in (tmp_path / "home" / "results").glob("*.json")}
     assert {row["id"] for row in rows} == ids
-    assert {row["status"] for row in rows} == {"ok", "failed"}
+    assert len(rows) == 8
+    assert all(i[:10] in text for i in ids)
 
 
-def test_check_notices_tables_that_are_not_what_the_records_say(bench: Run, results: Path, tmp_path: Path) -> None:
-    board = tmp_path / "home" / "board"
-    assert bench("leaderboard", "--out", "board", "--check").returncode == 1
-    bench("leaderboard", "--out", "board")
-    assert bench("leaderboard", "--out", "board", "--check").returncode == 0
-    before = {p.name: p.read_bytes() for p in board.iterdir()}
-    shutil.rmtree(board)
-    bench("leaderboard", "--out", "board")
-    assert {p.name: p.read_bytes() for p in board.iterdir()} == before
+def test_deleted_files_come_back_byte_for_byte_and_check_names_what_is_wrong(bench: Run, home: Path) -> None:
+    board = home / "leaderboards"
+    missing = bench("leaderboard", "--check")
+    assert missing.returncode == 1
+    assert "leaderboards/boards/main.md is missing: run bench leaderboard" in missing.stderr
+    assert not (board / "boards").exists()
+    assert bench("leaderboard").returncode == 0
+    before = tree(home)
+    assert bench("leaderboard", "--check").returncode == 0
+    shutil.rmtree(board / "boards")
+    (board / "board.json").unlink()
     (board / "leaderboard.md").write_text("by hand")
-    done = bench("leaderboard", "--out", "board", "--check")
+    readme = (home / "README.md").read_text()
+    (home / "README.md").write_text(readme.replace("0.400", "0.100"))
+    (board / "leaderboard.csv").write_text("of an older version")
+    done = bench("leaderboard", "--check")
     assert done.returncode == 1
-    assert "leaderboard.md is not what the records say" in done.stderr
+    for said in (
+        "leaderboard.md is not what",
+        "README.md is not what",
+        "board.json is missing",
+        "leaderboard.csv is made",
+    ):
+        assert said in done.stderr
+    (board / "leaderboard.csv").unlink()
+    bench("leaderboard")
+    assert tree(home) == before
+    (board / "boards" / "gone.md").write_text("of a suite that is no more")
+    assert "gone.md is made from no record: delete it" in bench("leaderboard", "--check").stderr
+
+
+def test_the_readme_gets_a_summary_between_its_markers(bench: Run, home: Path) -> None:
+    bench("leaderboard")
+    text = (home / "README.md").read_text()
+    assert text.startswith("before\n<!-- board:start -->\nThe share of private sentences")
+    assert text.endswith("<!-- board:end -->\nafter\n")
+    assert "| none |  | 0.400 [0.390, 0.410]<br>unmix, tier 2 |" in text
+    assert "old" not in text
+    (home / "README.md").write_text("no markers")
+    done = bench("leaderboard")
+    assert done.returncode == 0
+    assert "README.md: no summary, for want of the lines <!-- board:start -->" in done.stderr
+    assert (home / "README.md").read_text() == "no markers"
+    assert bench("leaderboard", "--check").returncode == 0
+
+
+def test_the_order_in_which_records_come_does_not_matter() -> None:
+    some = [made(d, a, LEAK, seed=s, suites={"s": 1}) for d in "abc" for a in ("rss", "unmix") for s in (0, 1)]
+    assert leaderboard.build(some) == leaderboard.build(some[::-1])
+
+
+def test_a_table_has_the_worst_case_first_and_marks() -> None:
+    weak, strong = made("texthide", "rss", LEAK * 0), made("texthide", "unmix", LEAK)
+    strong["notes"] = {"nominal": {"epsilon": 1.0}, "accounted": {"epsilon": 27.123}}
+    lines = texts(weak, strong, failed("texthide", seed=1))["boards/adhoc.md"].splitlines()
+    (row,) = (line for line in lines if line.startswith("| 1 | texthide"))
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[2] == "1 → 27.12"
+    assert cells[3] == "0.400 [0.390, 0.410]<br>unmix, 200 × 1, of 2 attacks"
+    assert cells[4].startswith("0.000 [-0.010, 0.010] ≈ ↑")
+    assert "identity 0.000, theirs 0.000" in cells[4]
+    assert any(line.startswith("|  | sees |") and "corpus, encodings" in line for line in lines)
+
+
+def test_other_protocols_are_other_columns() -> None:
+    half = made(leak=LEAK, protocol={**made(leak=LEAK)["protocol"], "coverage": 0.5})
+    table = texts(made(leak=LEAK), half)["boards/adhoc.md"]
+    assert "| rss<br>200 × 1<br>recall | rss<br>200 × 1, coverage 0.5<br>recall |" in table
+
+
+def test_theirs_and_ours_stand_side_by_side_and_holes_are_said() -> None:
+    table = texts(made("texthide", leak=np.arange(1000) < 10, suites={"texthide-table3": 1}))[
+        "boards/texthide-table3.md"
+    ]
+    assert "- 17 of the 18 cells that the suite names are missing" in table
+    assert "8 of 9 cells are missing here." in table
+    assert (
+        "| cola | minilm | texthide | rss | identity | 0.000 | 0.010 [0.000, 0.020] (0.001), 1000 × 1 | "
+        "TextHide table 3a, TextHide |" in table
+    )
+    assert "| sst2 |  | none | rss | identity | 0.992 | not run | TextHide table 3b, baseline |" in table
+    assert "They fine-tune BERT" in table
+
+
+def test_samples_are_a_table_and_anybodys_text_is_harmless() -> None:
+    sample = {"example": "A | <b>query</b> & 100%", "answer": "a_b", "right": False}
+    made_of = texts(made(leak=LEAK, samples=[sample]), failed("b", error="<script>\x07\ud800\n| x"))
+    assert "| none | rss | A \\| &lt;b>query&lt;/b> & 100% | a_b | no |" in made_of["boards/adhoc.md"]
+    unsaid = texts(made(leak=LEAK, samples=[sample, {**sample, "answer": None}]))["boards/adhoc.md"]
+    assert "query" not in unsaid
+    assert "<script>" not in made_of["boards/adhoc.md"]
+    assert "A | $<$b$>$query$<$/b$>$ \\& 100\\%" in made_of["boards/adhoc.tex"]
+    assert "\\toprule" in made_of["boards/adhoc.tex"]
+    assert escaped("50% of a_b → {ε} [x](y)") == "50\\% of a\\_b $\\to$ \\{$\\varepsilon$\\} x"
+
+
+def test_utility_has_tables_of_its_own() -> None:
+    tag = {"texthide-table1": 1}
+    trials = tuple(priced(d, v, suites=tag) for d, v in (("none", 0.9), ("texthide", 0.6)))
+    files = texts(utility=trials)
+    assert (
+        "| texthide |  | accuracy | 5 | 0.600 | 0.900 | 0.500 | 0.917 ± 0.005 |" in files["boards/texthide-table1.md"]
+    )
+    assert len(list(csv.DictReader(files["boards/texthide-table1.csv"].splitlines()))) == 2
+    both = texts(made(suites=tag), utility=trials)
+    assert {"boards/texthide-table1.csv", "boards/texthide-table1.utility.csv"} <= both.keys()
+
+
+def test_damaged_and_foreign_records_are_left_out_with_a_word(bench: Run, home: Path) -> None:
+    folder = home / "leaderboards" / "records"
+    bench("leaderboard", "--out", "one")
+    (folder / "half.json").write_text('{"schema": 1, "id"')
+    (folder / "list.json").write_text("[]")
+    (folder / "later.json").write_text(json.dumps({**made("x"), "schema": 2}))
+    bare = {**made("x"), "id": "bare"}
+    del bare["protocol"]
+    (folder / "bare.json").write_text(json.dumps(bare))
+    saved(folder, made("y", suites={"../../escaped": 1}))
+    done = bench("leaderboard", "--out", "two")
+    assert done.returncode == 0
+    for said in ("half.json cannot be used", "list.json cannot", "later.json cannot", "record bare lacks"):
+        assert said in done.stderr
+    assert "its metrics, seed or suites" in done.stderr
+    assert tree(home / "one") == tree(home / "two")
 
 
 def test_no_records_is_explained(bench: Run, tmp_path: Path) -> None:
     done = bench("leaderboard", "--results", "nowhere")
     assert done.returncode == 1
     assert "nowhere: no such folder; run some cells first" in done.stderr
+    (tmp_path / "home" / "empty").mkdir()
+    assert "no records to make tables from" in bench("leaderboard", "--results", "empty").stderr
     with pytest.raises(BenchError, match="no records"):
         leaderboard.build([])
-
-
-def test_other_protocols_are_other_rows_and_newer_records_supersede(results: Path) -> None:
-    first = json.loads(next(results.glob("*none.rss.s0*.json")).read_text())
-    half = {**first, "id": "b", "protocol": {**first["protocol"], "coverage": 0.5}}
-    newer = {**first, "id": "c", "cost": {**first["cost"], "ended": "9999"}}
-    table = leaderboard.build([newer, half, first])
-    rows = [row for row in table["leaderboard.md"].splitlines() if row.startswith("| none |")]
-    assert len(rows) == 2
-    assert sum("coverage 0.5" in row for row in rows) == 1
-    assert {row["id"] for row in csv.DictReader(table["leaderboard.csv"].splitlines())} == {"b", "c"}
-
-
-def test_seeds_are_pooled_as_independent_draws() -> None:
-    metric = {"value": 0.5, "low": 0.4, "high": 0.7, "random": 0.1}
-    mean, low, high, random = leaderboard.pooled([metric] * 4)
-    assert (mean, low, high, random) == pytest.approx((0.5, 0.45, 0.6, 0.1))

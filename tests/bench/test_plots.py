@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import itertools
 import xml.etree.ElementTree as ET
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 
 from bench import plots
 from bench.drawing import apart, brief, clean, settings
-from bench.errors import BenchError
 from tests.boards import HOSTILE, board, hostile
 
 NAMES = {"leakage-utility", "success-epsilon", "recall-mk", "heatmap", "reconstructions"}
@@ -43,19 +41,6 @@ def test_a_picture_without_numbers_is_left_out() -> None:
     made["defenses"] = [{**d, "utility": None} for d in made["defenses"]]
     assert set(plots.draw(made)) == {"pictures/heatmap.svg", "pictures/heatmap.png"}
     assert plots.draw({"schema": 1, "records": 0, "suites": {}, "cells": [], "defenses": []}) == {}
-
-
-def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def no_plots(name: str, *args: Any, **more: Any) -> Any:
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args, **more)
-
-    monkeypatch.setattr(builtins, "__import__", no_plots)
-    with pytest.raises(BenchError, match=r"need matplotlib: python -m pip install 'hideseek\[board\]'"):
-        plots.draw(board(datasets=("cola",)))
 
 
 def test_labels_keep_their_distance_and_their_order() -> None:

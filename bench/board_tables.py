@@ -1,0 +1,290 @@
+"""The pages of the board: what stands in the table of a suite, and below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .blocks import Block, Heading, Items, Table, Text
+from .board import Board
+from .shelf import ADHOC
+from .table import METRICS
+
+MADE = "Made by `bench leaderboard` from records; do not edit. "
+ATTACKED = """A defense is as good as the best attack on it: defenses stand by their worst case, the best hidden first,
+in tiers. Two are in different tiers only if a bootstrap over the private examples, on the same examples unless noted,
+tells them apart at 95 %. A value is a mean over seeds with its 95 % interval; the interval takes seeds as independent,
+although they draw from the same data. Protocols (private examples × encodings of each) are never averaged over.
+≈: no better than random guessing; ↑: another attack finds significantly more; ✗: runs that failed, listed below."""
+PRICED = "A value is a mean over seeds, with their standard deviation; majority is what a constant answer reaches."
+SHOW = "`bench show ID` prints how a number was made and the command that repeats it."
+
+Cell = dict[str, Any]
+
+
+def page(board: Board, name: str) -> list[Block]:
+    """The board of one suite."""
+    suite = board["suites"][name]
+    title = f"{name}, version {suite['version']}" if suite["version"] else name
+    cells = [c for c in board["cells"] if name in c["suites"]]
+    rows = [row for row in board["defenses"] if row["suite"] == name]
+    prices = [p for p in board["utility"] if name in p["suites"]]
+    blocks: list[Block] = [Heading(title, 1), *([Text(suite["title"])] if suite["title"] else [])]
+    blocks.append(Text(f"{MADE}{ATTACKED if cells else PRICED}\n{SHOW}"))
+    blocks.append(Items(list(_state(name, suite))))
+    for place in sorted({(c["dataset"], c["encoder"]) for c in [*cells, *prices]}):
+        blocks.append(Heading(", ".join(place)))
+        blocks += _holes(suite, place)
+        here = [c for c in cells if (c["dataset"], c["encoder"]) == place]
+        if here:
+            ranks = [row for row in rows if (row["dataset"], row["encoder"]) == place]
+            blocks += [matrix(ranks, here), *_footnotes(ranks), *_failures(here), *_samples(here)]
+            blocks += [Heading("All metrics", 3), _metrics(here)]
+        priced = [p for p in prices if (p["dataset"], p["encoder"]) == place]
+        blocks += [Heading("What it costs in accuracy", 3), _prices(priced)] if priced else []
+    blocks += _theirs(board, name)
+    return blocks
+
+
+def index(board: Board) -> list[Block]:
+    """The front page: what boards there are, and the main one in short."""
+    rows = [
+        [
+            f"[{name}](boards/{name}.md)",
+            suite["title"],
+            str(suite["version"] or ""),
+            *(str(suite[what]) for what in ("records", "failed", "superseded")),
+            "?" if suite["problem"] else str(suite["holes"]),
+        ]
+        for name, suite in board["suites"].items()
+    ]
+    head = ["board", "what", "version", "records", "failed", "superseded", "missing"]
+    how = "[How to read it](../docs/leaderboard.md). Boards are .md, .csv (a line for each record) and .tex; "
+    return [
+        Heading("Leaderboard", 1),
+        Text(f"Made by `bench leaderboard` from {board['records']} records; do not edit."),
+        Text(f"{how}board.json holds all of it."),
+        *summary(board),
+        Heading("Boards"),
+        Table(head, rows),
+    ]
+
+
+def summary(board: Board, name: str = "main") -> list[Block]:
+    """One table: what the strongest attack finds of what each defense hides."""
+    rows = [row for row in board["defenses"] if row["suite"] == name and row["worst"]]
+    if not rows:
+        return [Text(f"No records of the suite `{name}` yet.")]
+    places = sorted({(row["dataset"], row["encoder"]) for row in rows})
+    found = {(row["defense"], row["dataset"], row["encoder"]): row for row in rows}
+    # As in the first place, and what is missing there after it.
+    order = dict.fromkeys(
+        row["defense"] for row in sorted(rows, key=lambda r: places.index((r["dataset"], r["encoder"])))
+    )
+    lines = []
+    for defense in order:
+        some = [found.get((defense, *place)) for place in places]
+        budget = next((_epsilon(row) for row in some if row and row["epsilon"]), "")
+        lines.append([defense, budget, *("–" if row is None else _short(row) for row in some)])
+    said = "The share of private sentences that the strongest attack finds, its 95 % interval, and the tier (1: best)."
+    return [Text(said), Table(["defense", "ε claimed → held", *(", ".join(p) for p in places)], lines)]
+
+
+def matrix(ranks: Sequence[Cell], cells: Sequence[Cell]) -> Table:
+    """Defenses down, attacks across, the worst case first."""
+    columns = sorted({(c["attack"], c["protocol"]) for c in cells})
+    by_column = {column: [c for c in cells if (c["attack"], c["protocol"]) == column] for column in columns}
+    budgets, priced = any(row["epsilon"] for row in ranks), any(row["utility"] for row in ranks)
+    extra = [*(["ε claimed → held"] if budgets else []), *(["utility (undefended)"] if priced else [])]
+    heads = ["\n".join([a, p, "/".join(sorted({c["metric"] or "" for c in by_column[a, p]}))]) for a, p in columns]
+    sees = [", ".join(by_column[column][0]["sees"]) for column in columns]
+    rows = [["", "sees", *[""] * len(extra), "", *sees]]
+    for row in ranks:
+        about = [*([_epsilon(row)] if budgets else []), *([_utility(row)] if priced else [])]
+        here = [[c for c in by_column[column] if c["defense"] == row["defense"]] for column in columns]
+        values = ["\n".join(map(_value, some)) or "–" for some in here]
+        rows.append([str(row["tier"] or "–"), row["defense"], *about, _worst(row), *values])
+    return Table(["tier", "defense", *extra, "worst case", *heads], rows)
+
+
+def _state(name: str, suite: dict[str, Any]) -> Iterable[str]:
+    yield f"{suite['records']} records, {suite['failed']} failed; {suite['superseded']} superseded by newer ones"
+    if name == ADHOC:
+        return
+    named = sum(place[3] for place in suite["places"])
+    if suite["problem"]:
+        yield f"what is missing is not known: {suite['problem']}"
+    else:
+        yield f"{suite['holes']} of the {named} cells that the suite names are missing"
+        if suite["file_version"] != suite["version"]:
+            yield f"the suite is at version {suite['file_version']}; these records are of version {suite['version']}"
+
+
+def _holes(suite: dict[str, Any], place: tuple[str, str]) -> list[Block]:
+    for dataset, encoder, missing, named in suite["places"]:
+        if (dataset, encoder) == place and missing:
+            return [Text(f"{missing} of {named} cells are missing here.")]
+    return []
+
+
+def _value(cell: Cell) -> str:
+    failed, runs = len(cell["failed"]), len(cell["seeds"])
+    if cell["value"] is None:
+        said = "/".join(sorted({f["status"] for f in cell["failed"]})) or "no value"
+        return f"✗ {said} {failed}/{runs}" if failed else "–"
+    beside = [] if cell["random"] is None else [f"random {cell['random']:.3f}"]
+    beside += [] if cell["cost"]["attack_s"] is None else [f"{cell['cost']['attack_s']:.3g} s"]
+    signs = {"random": "≈", "stronger": "↑", "failed": f"✗ {failed}/{runs}"}
+    marks = " ".join(sign for mark, sign in signs.items() if mark in cell["marks"])
+    lines = [f"{_interval(cell)} {marks}".rstrip(), ", ".join(beside)]
+    lines += [
+        f"{p['metric']} {cell['metrics'][p['metric']][0]:.3f}, theirs {p['value']:.3f}"
+        for p in cell["published"]
+        if p["metric"] in (cell["metric"], "identity") and p["metric"] in cell["metrics"]
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def _worst(row: Cell) -> str:
+    worst = row["worst"]
+    if worst is None:
+        return "no attack came to an end"
+    tried = "the only attack" if row["attacks"] == 1 else f"of {row['attacks']} attacks"
+    return f"{_interval(worst)}\n{worst['attack']}, {worst['protocol']}, {tried}"
+
+
+def _short(row: Cell) -> str:
+    return f"{_interval(row['worst'])}\n{row['worst']['attack']}, tier {row['tier']}"
+
+
+def _interval(cell: Cell) -> str:
+    return f"{cell['value']:.3f} [{cell['low']:.3f}, {cell['high']:.3f}]"
+
+
+def _epsilon(row: Cell) -> str:
+    budget = row["epsilon"]
+    return f"{budget['nominal']:g} → {budget['accounted']:.4g}" if budget else ""
+
+
+def _utility(row: Cell) -> str:
+    prices = row["utility"] or {}
+    return "\n".join(f"{name} {mean:.3f} ({_maybe(bare)})" for name, (mean, _, bare, _) in prices.items()) or "–"
+
+
+def _maybe(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _footnotes(ranks: Sequence[Cell]) -> list[Block]:
+    """Where tiers were not told apart by the strongest attacks on the same examples."""
+    how = {"unpaired": "compared on examples drawn apart"}
+    lines = [
+        f"{row['defense']}: {how.get(row['basis'], 'compared on the same examples, ' + row['basis'])}"
+        for row in ranks
+        if row["basis"] not in (None, "paired")
+    ]
+    return [Items(lines)] if lines else []
+
+
+def _failures(cells: Sequence[Cell]) -> list[Block]:
+    lines = [
+        f"✗ {f['status']}, {c['defense']} × {c['attack']}, seed {f['seed']} (`{_id(f['id'])}`): {f['error']}"
+        for c in cells
+        for f in c["failed"]
+    ]
+    return [Items(lines)] if lines else []
+
+
+def _samples(cells: Sequence[Cell]) -> list[Block]:
+    """Where the suite kept wrong answers too; without them there is little to read."""
+    some = [(c, s) for c in cells for s in c["samples"]]
+    if any(s["answer"] is None for _, s in some):
+        return []
+    rows = [[c["defense"], c["attack"], s["example"], s["answer"], "yes" if s["right"] else "no"] for c, s in some]
+    head = ["defense", "attack", "query", "answer", "right?"]
+    said = Text("Right: the answer is one of the sentences that are mixed into the encoding.")
+    return [Heading("Queries and answers", 3), said, Table(head, rows)] if rows else []
+
+
+def _metrics(cells: Sequence[Cell]) -> Table:
+    names = [m for m in METRICS if any(m in c["metrics"] for c in cells)]
+    rows = [
+        [
+            *(c["defense"], c["attack"], c["protocol"]),
+            *(_metric(c["metrics"].get(m)) for m in names),
+            " ".join(f"`{_id(i)}`" for i in c["ids"]),
+        ]
+        for c in cells
+    ]
+    return Table(["defense", "attack", "protocol", *names, "records"], rows)
+
+
+def _metric(parts: Sequence[float | None] | None) -> str:
+    if parts is None:
+        return "–"
+    value, low, high, random = parts
+    return f"{value:.3f} [{low:.3f}, {high:.3f}]" + ("" if random is None else f" ({random:.3f})")
+
+
+def _prices(prices: Sequence[dict[str, Any]]) -> Table:
+    rows = [
+        [
+            *(p["defense"], _epsilon(p), metric, str(p["epochs"])),
+            f"{mean:.3f}" + ("" if deviation is None else f" ± {deviation:.3f}"),
+            *map(_maybe, (bare, majority)),
+            " ".join(_printed(q) for q in p["published"] if q["metric"] == metric) or "–",
+            " ".join(f"`{_id(i)}`" for i in p["ids"]),
+        ]
+        for p in prices
+        for metric, (mean, deviation, bare, majority) in p["metrics"].items()
+    ]
+    words = ["defense", "ε claimed → held", "metric", "epochs", "mean ± deviation", "undefended", "majority", "theirs"]
+    return Table([*words, "records"], rows)
+
+
+def _printed(number: dict[str, Any]) -> str:
+    return f"{number['value']:.3f}" + (f" ± {number['deviation']:.3f}" if number["deviation"] is not None else "")
+
+
+def _theirs(board: Board, name: str) -> list[Block]:
+    """What the papers print beside what came out here, whether or not it was run."""
+    rows = []
+    for number in board["published"]:
+        if number["suite"] != name:
+            continue
+        for encoder, ours in _ours(board, number) or [(number["encoder"], "not run")]:
+            about = [number["dataset"], encoder, number["defense"], number["attack"] or "–", number["metric"]]
+            rows.append([*about, _printed(number), ours, number["source"]])
+    differs = board["suites"][name]["differs"]
+    blocks: list[Block] = [Heading("Theirs and ours")] if rows or differs else []
+    blocks += [Text(differs)] if differs else []
+    head = ["dataset", "encoder", "defense", "attack", "metric", "theirs", "ours", "source"]
+    return [*blocks, *([Table(head, rows)] if rows else [])]
+
+
+def _ours(board: Board, number: dict[str, Any]) -> list[tuple[str, str]]:
+    """Of the suite itself if it names such a cell, else of any other."""
+    metric = number["metric"]
+    pool = board["cells"] if number["attack"] else board["utility"]
+    same = [
+        row
+        for row in pool
+        if all(row.get(kind, "") == number[kind] for kind in ("dataset", "defense", "attack"))
+        and number["encoder"] in ("", row["encoder"])
+        and metric in row["metrics"]
+    ]
+    mine = [row for row in same if number["suite"] in row["suites"]] or same
+    found = []
+    for row in mine:
+        parts = row["metrics"][metric]
+        if number["attack"]:
+            found.append((row["encoder"], f"{_metric(parts)}, {row['protocol']}"))
+        else:
+            spread = "" if parts[1] is None else f" ± {parts[1]:.3f}"
+            found.append((row["encoder"], f"{parts[0]:.3f}{spread}, {row['epochs']} epochs"))
+    return found
+
+
+def _id(identity: str) -> str:
+    """Long enough to be the only one."""
+    return identity[:10]

@@ -1,0 +1,73 @@
+"""`bench leaderboard` and `bench show`: from records to tables, and from a number in a table back to its record."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+RESULTS, PUBLISHED = Path("results"), Path("leaderboards") / "records"
+
+
+def add(commands: Any) -> None:
+    """The two commands, beside the others."""
+    board = commands.add_parser(
+        "leaderboard",
+        help="tables from records",
+        description="Makes one board for each suite that records were run for, as Markdown, CSV and LaTeX, the page, "
+        "and the summary in the README beside a folder called leaderboards.",
+        epilog="Exit status: 0, or with --check 1 if a file is not what the records say, 2 usage.",
+    )
+    board.add_argument(
+        "--results",
+        type=Path,
+        metavar="DIR",
+        help=f"records (default: {PUBLISHED.as_posix()} if there is one, else {RESULTS})",
+    )
+    board.add_argument("--out", type=Path, default=Path("leaderboards"), metavar="DIR", help="default: leaderboards")
+    board.add_argument("--check", action="store_true", help="write nothing; exit 1 if the tables are out of date")
+    board.add_argument("--plugin", action="append", default=[], metavar="FILE", help="plugins that suites name")
+    board.set_defaults(call=_leaderboard)
+
+    show = commands.add_parser(
+        "show", help="how a record was made, and the command that repeats it", epilog="Exit status: 0, 2 usage."
+    )
+    show.add_argument("record", metavar="ID", help="its id, the beginning of it, or its file")
+    show.add_argument(
+        "--results",
+        type=Path,
+        metavar="DIR",
+        help=f"where to look (default: {RESULTS}, then {PUBLISHED.as_posix()})",
+    )
+    show.add_argument("--json", action="store_true", help="the record, its file and the command, as JSON")
+    show.set_defaults(call=_show)
+
+
+def _leaderboard(args: argparse.Namespace) -> int:
+    from . import leaderboard, shelf
+    from .registry import Registry
+
+    folder = args.results or (PUBLISHED if PUBLISHED.is_dir() else RESULTS)
+    files = leaderboard.build(*shelf.read(folder), Registry(tuple(args.plugin)))
+    if args.check:
+        stale = leaderboard.stale(args.out, files)
+        for path, said in stale.items():
+            print(f"{path} {said}", file=sys.stderr)
+        return 1 if stale else 0
+    for path in leaderboard.write(args.out, files):
+        print(path)
+    return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    from . import showing
+
+    path, record = showing.find(args.record, [args.results] if args.results else [RESULTS, PUBLISHED])
+    if args.json:
+        about = {"file": path.as_posix(), "command": showing.repeat(path, record)}
+        print(json.dumps({**record, **about}, indent=1))
+    else:
+        showing.show(path, record)
+    return 0

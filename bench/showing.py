@@ -1,0 +1,112 @@
+"""`bench show`: how a record was made, for people, and the command that makes it again."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import records
+from .answer import plain
+from .errors import UsageError
+from .pooling import command
+from .records import Record
+from .shelf import protocol
+from .table import budget
+
+
+def find(name: str, folders: Sequence[Path]) -> tuple[Path, Record]:
+    """The record in a file, or the one whose id is or begins with `name`."""
+    path = Path(name) if name.endswith(".json") or Path(name).is_file() else _by_id(name, folders)
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file; give the path of a record, or its id")
+    record = records.read(path)
+    if record is None:
+        raise UsageError(f"{path} is not a record that can be shown")
+    return path, record
+
+
+def repeat(path: Path, record: Record) -> str:
+    return command([record], path)
+
+
+def show(path: Path, record: Record) -> None:
+    from rich.console import Console
+
+    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    width = max(len(name) for name, _ in _facts(record))
+    for name, value in _facts(record):
+        if value:
+            console.print(f"{name:<{width}}  {plain(value)}", markup=False, soft_wrap=True)
+    if record["metrics"]:
+        console.print(_table(record))
+    console.print(f"file    {path.as_posix()}", markup=False, soft_wrap=True)
+    console.print(f"repeat  {repeat(path, record)}", markup=False, soft_wrap=True)
+
+
+def _by_id(name: str, folders: Sequence[Path]) -> Path:
+    known: dict[str, Path] = {}
+    for path in (path for folder in folders for place in (folder, folder / "utility") for path in _files(place)):
+        known.setdefault(path.stem.rpartition(".")[2], path)
+    if name in known:
+        return known[name]
+    places = " or ".join(map(str, folders))
+    if not known:
+        raise UsageError(f"unknown record {name!r}: there are no records in {places}")
+    fitting = sorted(i for i in known if name and i.startswith(name))
+    if len(fitting) == 1:
+        return known[fitting[0]]
+    if fitting:
+        raise UsageError(f"{name!r} may be {_some(fitting)}: give more of the id")
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.0)
+    raise UsageError(f"unknown record {name!r} in {places}: the closest are {_some(close)}")
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    return sorted(folder.glob("*.json"))
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _facts(record: Record) -> Iterator[tuple[str, str]]:
+    yield "record", f"{record['id']}, {record['status']}"
+    yield "error", record.get("error") or ""
+    for kind in ("dataset", "encoder", "defense", "attack", "public"):
+        about = record.get(kind) or {}
+        parts = [about.get("label", about.get("name", "")), _pairs(about.get("options", {}))]
+        parts += [f"fingerprint {about['fingerprint']}"] if about.get("fingerprint") else []
+        parts += [f"sees {', '.join(about['sees'])}"] if "sees" in about else []
+        yield kind, "; ".join(part for part in parts if part)
+    yield "protocol", f"{protocol(record)}; {_pairs(record['protocol'])}" if "protocol" in record else ""
+    yield "training", _pairs(record.get("training", {}))
+    yield "seed", str(record.get("seed"))
+    yield "sealed", f"salt {record.get('salt')}; tried {record.get('tried')}" if record.get("sealed") else ""
+    yield "suites", ", ".join(f"{name} version {n}" for name, n in sorted(record.get("suites", {}).items())) or "none"
+    notes = record.get("notes") or {}
+    yield "ε", f"{budget(notes)} (claimed → held)" if budget(notes) else ""
+    yield "cost", _pairs(record.get("cost", {}))
+    yield "versions", _pairs(record.get("versions", {}))
+
+
+def _pairs(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in values.items() if value is not None)
+
+
+def _table(record: Record) -> Any:
+    from rich.table import Table
+
+    attacked = "attack" in record
+    columns = ("value", "low", "high", "random", "random_low", "random_high") if attacked else ("value", "majority")
+    table = Table("metric", *columns)
+    for name, metric in record["metrics"].items():
+        parts = metric if attacked else {"value": metric, "majority": record.get("majority", {}).get(name)}
+        table.add_row(name, *(_number((parts or {}).get(column)) for column in columns))
+    return table
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4f}" if isinstance(value, int | float) else "–"

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+
+from bench import board, pooling, published
+from bench.errors import BenchError
+from bench.registry import Registry
+from tests.making import failed, made, priced
+
+LEAK = np.arange(100) < 40
+
+
+def cells(*records: dict, utility: tuple[dict, ...] = ()) -> dict[tuple[str, str], dict]:
+    return {(c["defense"], c["attack"]): c for c in board.build(records, utility)["cells"]}
+
+
+def test_a_cell_pools_seeds_and_says_where_it_comes_from() -> None:
+    records = [made(leak=LEAK, seed=s, suites={"main": 1}) for s in (2, 0, 1)]
+    (cell,) = cells(*records).values()
+    assert cell["suites"] == ["main"]
+    assert cell["seeds"] == [0, 1, 2]
+    assert cell["ids"] == [records[i]["id"] for i in (1, 2, 0)]
+    assert (cell["metric"], cell["value"], cell["protocol"]) == ("recall", 0.4, "100 × 1")
+    assert cell["low"] == pytest.approx(0.4 - 0.01 / math.sqrt(3), abs=1e-4)
+    assert cell["command"] == (
+        "bench run --defense none --attack rss --dataset cola --encoder minilm --seed 0 1 2 --examples 100 --epochs 1"
+    )
+    assert cell["cost"] == {"attack_s": 1.5, "peak_mib": 100.0}
+    assert json.loads(board.dump(board.build(records, [])))["schema"] == 1
+
+
+def test_seeds_are_pooled_as_independent_draws() -> None:
+    metric = {"value": 0.5, "low": 0.4, "high": 0.7, "random": 0.1}
+    found = pooling.pooled([metric] * 4)
+    assert found is not None
+    assert found[:4] == pytest.approx((0.5, 0.45, 0.6, 0.1))
+    assert pooling.pooled([None, {"value": None}, {"value": math.nan}]) is None
+
+
+def test_failed_runs_are_counted_and_random_and_sealed_ones_marked() -> None:
+    found = cells(
+        made(leak=LEAK), failed(leak=LEAK, seed=1), made("texthide", leak=[0.0] * 9), made("b", leak=LEAK, sealed=True)
+    )
+    assert found["none", "rss"]["marks"] == ["failed"]
+    assert [f["error"] for f in found["none", "rss"]["failed"]] == ["the dog ate it"]
+    assert found["none", "rss"]["value"] == 0.4
+    assert found["texthide", "rss"]["marks"] == ["random"]
+    assert found["b", "rss"]["marks"] == ["sealed"]
+    assert re.fullmatch(
+        r"bench run --replay leaderboards/records/cola\.minilm\.b\.rss\.s0\.\w+\.json", found["b", "rss"]["command"]
+    )
+    (lost,) = cells(failed(status="timeout")).values()
+    assert (lost["value"], lost["metric"], lost["marks"]) == (None, None, ["failed"])
+
+
+def test_a_newer_version_of_a_suite_supersedes_and_newer_code_too() -> None:
+    old = made("a", suites={"s": 1})
+    kept = made("b", suites={"s": 2, "t": 1})
+    again = made("b", ended="2026-02-02T00:00:00Z")
+    found = board.build([again, old, kept], [])
+    assert {c["defense"]: c["suites"] for c in found["cells"]} == {"b": ["s", "t"]}
+    assert found["cells"][0]["ids"] == [again["id"]]
+    assert {n: (s["version"], s["superseded"]) for n, s in found["suites"].items()} == {"s": (2, 2), "t": (1, 1)}
+
+
+def test_a_record_that_lies_there_twice_is_one() -> None:
+    record = made(suites={"s": 1})
+    found = board.build([record, dict(record)], [])
+    assert found["records"] == 1
+    assert found["suites"]["s"]["superseded"] == 0
+
+
+def test_suites_that_take_other_seeds_have_other_cells() -> None:
+    records = [made(seed=0, suites={"s": 1, "t": 1}), made(seed=1, suites={"t": 1})]
+    assert [(c["suites"], c["seeds"]) for c in board.build(records, [])["cells"]] == [(["s"], [0]), (["t"], [0, 1])]
+
+
+def test_metrics_that_are_none_or_nan_harm_nothing() -> None:
+    empty = {name: {"value": value, "low": None, "high": None} for name, value in (("recall", None), ("cosine", 0.5))}
+    odd = made("odd", metrics={**empty, "error": {"value": math.nan}})
+    found = cells(odd, made(leak=LEAK))["odd", "rss"]
+    assert (found["metric"], found["value"], found["low"]) == ("cosine", 0.5, 0.5)
+    # Not a leak: nothing to rank the defense by.
+    (row,) = (r for r in board.build([odd], [])["defenses"])
+    assert (row["worst"], row["tier"]) == (None, None)
+    board.dump(board.build([odd], []))
+
+
+def test_holes_are_what_the_suite_names_and_no_record_answers() -> None:
+    tag = {"texthide-table3": 1}
+    sizes = np.arange(1000) < 400
+    some = [made(d, leak=sizes, seed=s, suites=tag) for d in ("none", "mix-only") for s in (0, 1, 2)]
+    suite = board.build(some, [])["suites"]["texthide-table3"]
+    assert suite["holes"] == 12
+    assert suite["places"] == [["cola", "minilm", 3, 9], ["sst2", "minilm", 9, 9]]
+    assert suite["title"].startswith("TextHide table 3")
+    assert "fine-tune" in suite["differs"]
+    smaller = [made("none", leak=LEAK, suites=tag)]  # all of a small data set; coverage is another matter
+    assert board.build(smaller, [])["suites"]["texthide-table3"]["holes"] == 17
+    unknown = board.build([made(suites={"nobody-knows": 3})], [])["suites"]["nobody-knows"]
+    assert (unknown["holes"], unknown["problem"]) == (0, "its file is not among the suites of this project")
+
+
+def test_utility_stands_beside_what_is_undefended() -> None:
+    tag = {"texthide-table1": 1}
+    trials = [priced(d, v, seed=s, suites=tag) for d, v in (("none", 0.9), ("texthide", 0.6)) for s in (0, 1)]
+    found = board.build([made("texthide", dataset="sst2")], [*trials, priced("odd", None, suites=tag)])
+    (row,) = found["defenses"]
+    assert row["utility"] == {"accuracy": [0.6, 0.0, 0.9, 0.5]}
+    hidden = next(p for p in found["utility"] if p["defense"] == "texthide")
+    assert hidden["published"] == [
+        {"metric": "accuracy", "value": 0.917, "deviation": 0.0051, "source": "TextHide table 1, SST-2, intra"},
+    ]
+    assert hidden["command"].startswith("bench utility --defense texthide --dataset sst2 --encoder minilm --seed 0 1")
+    assert found["suites"]["texthide-table1"]["holes"] == 71
+
+
+def test_published_numbers_stand_beside_the_cells_they_are_of() -> None:
+    found = cells(made("texthide", leak=LEAK), made("texthide:m=16", leak=LEAK))
+    printed = {"identity": 0.0, "jaccard": 0.023, "tfidf": 0.015, "label": 0.494, "sbert": 0.102}
+    assert {p["metric"]: p["value"] for p in found["texthide", "rss"]["published"]} == printed
+    assert found["texthide:m=16", "rss"]["published"] == []
+
+
+def test_every_published_number_belongs_to_a_suite_and_names_what_exists() -> None:
+    from bench import plan
+
+    registry = Registry()
+    numbers = published.load(registry)
+    assert len(numbers) > 100
+    assert {n.suite for n in numbers} <= plan.suites().keys()
+    for n in numbers:
+        assert 0 <= n.value <= 1
+        registry.make("defense", n.defense)
+        registry.make("dataset", n.dataset)
+        assert not n.attack or plan.Chosen(registry.get("attack", n.attack), registry.make("attack", n.attack)).label
+
+
+def test_no_records_is_explained() -> None:
+    with pytest.raises(BenchError, match="no records"):
+        board.build([], [])
