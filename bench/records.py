@@ -15,7 +15,9 @@ from . import code
 from .encoders import SentenceBert
 from .errors import BenchError
 from .files import write_text
-from .plan import Cell, Chosen, Trial
+from .plan import Cell, Chosen, Trial, cells
+from .protocol import Protocol
+from .registry import Registry
 from .scene import load, protocol_for
 
 SCHEMA = 1
@@ -23,11 +25,12 @@ KINDS = ("dataset", "encoder", "defense", "attack")
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "sentence-transformers", "hideseek")
 
 Record = dict[str, Any]
+_protocols: dict[tuple[Any, Protocol, bool], Protocol] = {}
 
 
 def describe(cell: Cell) -> Record:
     """The part of a record that is known before the cell runs, its id included."""
-    protocol = protocol_for(cell)
+    protocol = _protocol(cell)
     about = {
         **_about(cell, ["train"] if protocol.split == "train" else ["train", "dev"]),
         "attack": {
@@ -55,6 +58,22 @@ def describe_utility(trial: Trial, training: dict[str, Any]) -> Record:
     """The same for what a defense costs, which no attack has a part in."""
     about = {**_about(trial, ["train", "dev"]), "training": training}
     return _identified(about, trial, (), ("bench.scene", "bench.utility"))
+
+
+def cell_of(registry: Registry, record: Record) -> Cell:
+    """The cell that a record was made from, or is to be made from."""
+    axes = {kind: [record[kind]["label"]] for kind in KINDS} | {"seed": [record["seed"]]}
+    public = record["public"] and record["public"]["label"]
+    (cell,) = cells(registry, axes, {**record["protocol"], "public": public}, sealed=bool(record.get("sealed")))
+    return cell
+
+
+def _protocol(cell: Cell) -> Protocol:
+    """Counting the different texts of a data set takes a while, and the cells of a suite share them."""
+    key = (cell.dataset.plugin, cell.protocol, cell.fixed_size)
+    if key not in _protocols:
+        _protocols[key] = protocol_for(cell)
+    return _protocols[key]
 
 
 def _about(trial: Trial, splits: list[str]) -> Record:
