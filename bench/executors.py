@@ -122,14 +122,14 @@ class Cluster(Workers):
     def __init__(self, address: str, stop: Callable[[], None]):
         try:
             import distributed
+            from distributed.comm.core import CommClosedError
         except ModuleNotFoundError as error:
             raise UsageError("--executor dask://… needs Dask: pip install 'hideseek[dask]'") from error
         import logging
 
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said by us, in one line
         self._address, self._stop = address, stop
-        lost: Any = distributed
-        self._lost = (lost.KilledWorker, lost.CommClosedError)
+        self._lost = (distributed.KilledWorker, CommClosedError)
         try:
             self._client: Any = distributed.Client(f"tcp://{address}", timeout=CONNECT_S, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
