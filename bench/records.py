@@ -46,7 +46,7 @@ def describe(cell: Cell) -> Record:
     if "images" in cell.dataset.info.on:
         core.append("bench.picture_score")
     else:
-        about["sbert"] = SentenceBert().fingerprint
+        about["sbert"] = _weights(SentenceBert())
     if cell.sealed:  # another draw of the key, so another record
         about["sealed"] = True
     record = _identified(about, cell, (cell.attack,), tuple(core))
@@ -84,7 +84,7 @@ def _about(trial: Trial, splits: list[str]) -> Record:
         "encoder": {
             "name": trial.encoder.name,
             "options": trial.encoder.options,
-            "fingerprint": getattr(trial.encoder.plugin, "fingerprint", None),
+            "fingerprint": _weights(trial.encoder.plugin),
         },
         "defense": {"name": trial.defense.name, "options": trial.defense.options},
         "public": public and {"name": public.name, "fingerprint": load(public.plugin, "public")[1]},
@@ -172,6 +172,12 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+@lru_cache(maxsize=16)
+def _weights(encoder: Any) -> str | None:
+    """The encoder's fingerprint, looked at once for all cells that share it."""
+    return getattr(encoder, "fingerprint", None)
 
 
 def _module(chosen: Chosen) -> str | Path:
