@@ -6,6 +6,7 @@ BrokenExecutor, whichever it is; the next submit goes to what is left or started
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -127,7 +128,8 @@ class Cluster(Workers):
             raise UsageError("--executor dask://… needs Dask: pip install 'hideseek[dask]'") from error
         import logging
 
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said by us, in one line
+        for name in ("distributed", "distributed.client"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is said by us, in one line
         self._address, self._stop = address, stop
         self._lost = (distributed.KilledWorker, CommClosedError)
         try:
@@ -147,11 +149,14 @@ class Cluster(Workers):
 
     @property
     def width(self) -> int:
-        self._check()
-        return max(1, len(self._client.nthreads()))
+        try:
+            return max(1, len(self._client.nthreads()))
+        except OSError as error:
+            raise self._gone() from error
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        self._check()
+        if self._client.status != "running":
+            raise self._gone()
         outer: Future[T] = Future()
 
         def settle(inner: Future[T]) -> None:
@@ -165,17 +170,15 @@ class Cluster(Workers):
         return outer
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        if not wait and self._client.status == "running":
-            self._executor.shutdown(wait=False)
-            self._client.run(self._stop)  # what is running on the workers, which are not ours to end
+        with contextlib.suppress(Exception):  # the scheduler may be gone, which has been said
+            if not wait:
+                self._executor.shutdown(wait=False)
+                self._client.run(self._stop)  # what is running on the workers, which are not ours to end
         self._client.close(timeout=GRACE_S)
 
-    def _check(self) -> None:
-        if self._client.status != "running":
-            raise BenchError(
-                f"the Dask scheduler at {self._address} is gone; what is finished is saved: start it again, and the "
-                "same command goes on"
-            )
+    def _gone(self) -> BenchError:
+        said = f"the Dask scheduler at {self._address} is gone; what is finished is saved"
+        return BenchError(f"{said}: start it again, and the same command goes on")
 
 
 def address(executor: str) -> str:
