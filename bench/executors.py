@@ -51,12 +51,13 @@ class Here(Workers):
 class Local(Workers):
     """Processes of this machine; if one dies, all are started anew."""
 
-    width = 0
-
     def __init__(self, width: int, environment: dict[str, str]):
-        self.width = width
-        self._environment = environment
+        self._width, self._environment = width, environment
         self._pool: ProcessPoolExecutor | None = None
+
+    @property
+    def width(self) -> int:
+        return self._width
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         for _ in range(2):
@@ -64,7 +65,7 @@ class Local(Workers):
                 # Started afresh, not forked: torch does not survive a fork.
                 context = multiprocessing.get_context("spawn")
                 words = (os.getpid(), self._environment)
-                self._pool = ProcessPoolExecutor(self.width, context, _begin, words)
+                self._pool = ProcessPoolExecutor(self._width, context, _begin, words)
             try:
                 return self._pool.submit(_guarded, fn, *args, **kwargs)
             except BrokenExecutor:

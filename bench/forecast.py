@@ -30,7 +30,7 @@ def forecast(cells: Sequence[Cell], settings: Settings) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     todo = []
     for cell, about in planned:
-        stored = None if settings.force else known(settings.out, about, cell, settings.details)
+        stored = known(settings, about, cell)
         if stored is None:
             todo.append((cell, about))
         cost = costs.of(about)

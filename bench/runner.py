@@ -69,7 +69,7 @@ def run(cells: Sequence[Cell], settings: Settings, progress: Progress) -> tuple[
     done: dict[str, Record] = {}
     todo: dict[str, Task] = {}
     for cell, about in planned:
-        found = None if settings.force else known(settings.out, about, cell, settings.details)
+        found = known(settings, about, cell)
         if found is not None:
             done[about["id"]] = _named(settings.out, found, cell)
         else:
@@ -101,18 +101,19 @@ def describe(cells: Sequence[Cell]) -> tuple[list[Task], list[tuple[Cell, BenchE
     return planned, errors
 
 
-def known(out: Path, about: Record, cell: Cell, details: bool, since: str | None = None) -> Record | None:
+def known(settings: Settings, about: Record, cell: Cell, since: str | None = None) -> Record | None:
     """The stored record, if the cell came to a good end. Failures are tried again: the limit may have been raised.
 
-    With `since`, only what ended after it: what another run has just done, however it ended, is not done again.
+    What ended after `since` counts however it ended: another run has just done it.
     """
-    path = records.path_of(out, about)
-    if not path.exists() or (details and not path.with_suffix(".parquet").exists()):
+    path = records.path_of(settings.out, about)
+    if not path.exists() or (settings.details and not path.with_suffix(".parquet").exists()):
         return None
     found = records.read(path)
     if found is None or found["id"] != about["id"]:
         return None
-    if found["status"] != "ok" if since is None else found["cost"].get("ended", "") <= since:
+    fresh = since is not None and found["cost"].get("ended", "") > since
+    if not fresh and (settings.force or found["status"] != "ok"):
         return None
     if cell.samples and found["status"] == "ok" and "samples" not in found:
         return None  # run before a suite asked for them
@@ -138,6 +139,7 @@ class _Run:
     def go(self, tasks: list[Task]) -> None:
         settings, name = self._settings, secrets.token_hex(8)
         workers = _workers(settings, name)
+        here = isinstance(workers, executors.Here)
         forecast = Forecast((about for _, about in tasks), Costs(settings.out))
         self._progress.plan(len(self._done), len(tasks), forecast, workers.width)
         self._job = work.Job(
@@ -145,14 +147,15 @@ class _Run:
             device=settings.device,
             limits=settings.limits,
             files=tuple((str(Path(path).resolve()), Path(path).read_text(encoding="utf-8")) for path in settings.files),
-            patience_s=0.0 if isinstance(workers, executors.Here) else PATIENCE_S,
+            patience_s=0.0 if here else PATIENCE_S,
             stage=self._stage,
         )
         with Locks(settings.out) as locks:
             try:
-                line = self._progress.start("vectors")
-                vectors.prepare(tasks, settings.device, line.stage)
-                line.close()
+                if not here:
+                    line = self._progress.start("vectors")
+                    vectors.prepare(tasks, settings.device, line.stage)
+                    line.close()
                 self._pending.extend(work.units(tasks, 2 * workers.width if workers.width > 1 else 1))
                 self._loop(workers, locks)
             except BaseException:
@@ -187,14 +190,11 @@ class _Run:
             if not locks.take(about["id"]):
                 self._elsewhere.append((cell, about))
                 continue
-            settings = self._settings
-            found = known(settings.out, about, cell, settings.details, self._began)
-            if found is None and not settings.force:
-                found = known(settings.out, about, cell, settings.details)
+            found = known(self._settings, about, cell, self._began)
             if found is None:
                 left.append((cell, about))
                 continue
-            self._done[about["id"]] = _named(settings.out, found, cell)
+            self._done[about["id"]] = _named(self._settings.out, found, cell)
             locks.free(about["id"])
             self._progress.done(f"{cell.title} (by another run)", found, 0.0)
         return replace(unit, tasks=tuple(left))
@@ -208,16 +208,18 @@ class _Run:
         self._line.stage(text)
 
     def _take(self, future: Future[list[work.Result]], locks: Locks, workers: executors.Workers) -> None:
-        unit, line = self._flying.pop(future)
+        unit, line = self._flying[future]
         line.close()
         try:
             results = future.result()
         except BrokenExecutor as error:
+            del self._flying[future]
             self._lost(unit, error, locks)
             return
-        for (cell, about), (record, items) in zip(unit.tasks, results, strict=False):
+        for (cell, _), (record, items) in zip(unit.tasks, results, strict=False):
             self._save(cell, record, items)
-            locks.free(about["id"])
+            locks.free(record["id"])
+        del self._flying[future]  # only now: Ctrl-C may come at any moment
         rest = unit.without(len(results))
         if rest.tasks:
             self._pending.appendleft(rest)

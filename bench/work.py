@@ -33,7 +33,8 @@ STAMP = "%Y-%m-%dT%H:%M:%SZ"
 _turn = threading.Lock()
 # The next unit may attack the release of the last one.
 _scenes = Scenes()
-# Runs whose units are to end at once.
+# The run whose unit is being done, and those whose units are to end at once.
+_doing: list[str] = []
 _stopped: set[str] = set()
 
 
@@ -100,6 +101,7 @@ def spread(some: Sequence[Unit], at_least: int) -> list[Unit]:
 def run(unit: Unit, job: Job) -> list[Result]:
     """The results of the first cells of the unit, as many as were finished before patience ran out."""
     with _turn:
+        _doing[:] = [job.run]
         end = time.monotonic() + job.patience_s
         done: list[Result] = []
         for (cell, about), kept in zip(unit.tasks, unit.kept, strict=True):
@@ -109,15 +111,18 @@ def run(unit: Unit, job: Job) -> list[Result]:
             record, items = execute(
                 here, about, device=job.device, limits=job.limits, stage=job.stage or _silent, scenes=_scenes
             )
+            if job.run in _stopped:
+                break  # the attack was ended by us: that is no result
             record["cost"]["ended"] = time.strftime(STAMP, time.gmtime())
             done.append((record, items))
         return done
 
 
 def stop(run: str) -> None:
-    """End what a run is doing in this process; called from outside, while `run` is at work."""
+    """End what a run is doing in this process, and only that: a cluster may serve several."""
     _stopped.add(run)
-    wall.end_all()
+    if run in _doing:
+        wall.end_all()
 
 
 def _made(about: Record, kept: dict[str, Any], files: tuple[tuple[str, str], ...]) -> Cell:
