@@ -86,7 +86,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--utility", action="store_true", help="also train on the releases: what the defense costs")
     how = run.add_argument_group("how to run")
     how.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="records (default: results)")
-    how.add_argument("--jobs", type=int, default=1, metavar="N", help="attacks at a time (default: 1)")
+    how.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that run cells (default: 1)")
+    how.add_argument("--executor", metavar="dask://HOST:PORT", help="run cells on a Dask cluster instead")
+    how.add_argument("--dry-run", action="store_true", help="list the cells and what they may take; run nothing")
     how.add_argument("--timeout", type=float, default=3600, metavar="S", help="per attack (default: 3600)")
     how.add_argument("--memory", type=int, default=8192, metavar="MIB", help="per attack (default: 8192; 0: no limit)")
     how.add_argument("--device", default="auto", metavar="DEV", help="auto, cpu or cuda (default: auto)")
@@ -166,6 +168,8 @@ def _run(args: argparse.Namespace) -> int:
 
     if args.jobs < 1:
         raise UsageError(f"--jobs {args.jobs}: at least 1")
+    if args.executor and args.jobs != 1:
+        raise UsageError("--executor has workers of its own: leave out --jobs")
     if args.timeout <= 0 or args.memory < 0:
         raise UsageError("--timeout must be above 0 and --memory not below it")
     registry = Registry(tuple(args.plugin))
@@ -187,10 +191,15 @@ def _run(args: argparse.Namespace) -> int:
     else:
         cells = plan.cells(registry, axes, sizes, sealed=args.sealed)
 
+    settings = _settings(args)
+    if args.dry_run:
+        from .forecast import show
+
+        return show(cells, settings, as_json=args.json)
+
     from . import runner
     from .progress import Progress
 
-    settings = _settings(args)
     errors: list[BenchError] = []
     interrupted = False
     with Progress() as progress:
@@ -212,15 +221,17 @@ def _run(args: argparse.Namespace) -> int:
 
 def _settings(args: argparse.Namespace) -> Settings:
     from .device import resolve
+    from .executors import address, threads
     from .runner import Settings
     from .wall import Limits
 
-    threads = None if args.jobs == 1 else max(1, (_cores() or 1) // args.jobs)
     return Settings(
         out=args.out,
         device=resolve(args.device),
-        limits=Limits(args.timeout, args.memory, threads),
+        limits=Limits(args.timeout, args.memory, threads(args.jobs)),
         jobs=args.jobs,
+        cluster=address(args.executor) if args.executor else None,
+        files=tuple(args.plugin),
         force=args.force,
         details=args.details,
         utility=args.utility,
@@ -228,13 +239,14 @@ def _settings(args: argparse.Namespace) -> Settings:
 
 
 def _replay(args: argparse.Namespace, registry: Registry) -> int:
-    from . import replay
+    from . import records, replay
     from .progress import Progress
 
     old = replay.open_record(args.replay)
-    cell = replay.cell_of(registry, old)
+    cell = records.cell_of(registry, old)
+    settings = _settings(args)
     with Progress() as progress:
-        new, differences = replay.run(cell, old, _settings(args), progress)
+        new, differences = replay.run(cell, old, settings.device, settings.limits, progress)
     _print([new], args.json)
     for text in differences:
         print(f"bench: {text}", file=sys.stderr)
@@ -292,9 +304,3 @@ def _print(records: list[dict[str, Any]], as_json: bool) -> None:
         from .table import show
 
         show(records)
-
-
-def _cores() -> int | None:
-    import os
-
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import statistics
+import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Any
 
 from . import records, scene, utility
 from .errors import BenchError
+from .executors import local
 from .head import Training
 from .plan import Trial
 from .plan import trials as trials_of
@@ -60,15 +61,16 @@ def _ahead(
     for trial in {(t.dataset.label, t.encoder.label, t.public and t.public.label): t for t, _ in todo}.values():
         with contextlib.suppress(BenchError):  # said, with its trial, when that is measured
             scene.prepare(trial, device, line.stage)
-    # Started afresh, not forked: torch does not survive a fork. Each gets words, and makes its plugins itself.
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    pool = local(jobs)
+    try:
+        # Each gets words, and makes its plugins itself.
         waiting = {pool.submit(_elsewhere, files, trial.words(), training, out, device) for trial, training in todo}
-        try:
-            for i, future in enumerate(as_completed(waiting), 1):
-                line.stage(f"{i} of {len(todo)}: {future.result()}")
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        for i, future in enumerate(as_completed(waiting), 1):
+            line.stage(f"{i} of {len(todo)}: {future.result()}")
+    except BaseException:
+        pool.shutdown(wait=False)
+        raise
+    pool.shutdown()
 
 
 def _elsewhere(files: tuple[str, ...], words: dict[str, list[Any]], training: Training, out: Path, device: str) -> str:
@@ -96,7 +98,7 @@ def of(trial: Trial, training: Training, out: Path, device: str, progress: Progr
         return known if named == known else records.save(out, named)
     line = progress.start(f"{trial.title} utility")
     measured = utility.measure(trial, training, device=device, progress=line.stage)
-    cost = {"train_s": measured.pop("seconds")}
+    cost = {"train_s": measured.pop("seconds"), "ended": time.strftime(records.STAMP, time.gmtime())}
     record = {**about, **measured, "cost": cost, "versions": records.versions(), "error": None}
     stored = records.save(out, records.tagged(record, trial))
     line.done(stored)

@@ -71,6 +71,18 @@ def samples(cell: Cell, scores: Scores) -> list[dict[str, Any]]:
     return found
 
 
+def enough(record: Record, cell: Cell) -> bool:
+    """Whether a record holds the samples that the cell's suite asks for; another suite may have asked for fewer."""
+    if not cell.samples:
+        return True
+    kept: list[dict[str, Any]] | None = record.get("samples")
+    if kept is None:
+        return False
+    wanted = min(cell.samples, record["protocol"]["examples"])
+    # None at all: the attack names no sentences.
+    return not kept or (len(kept) >= wanted and all(s["answer"] is not None or not cell.answers for s in kept))
+
+
 def _chosen(examples: Sequence[str], count: int) -> list[int]:
     """Places of so many different examples. Defenses release them in different orders: a hash of the text decides."""
     first = {text: i for i, text in reversed(list(enumerate(examples)))}

@@ -15,19 +15,24 @@ from . import code
 from .encoders import SentenceBert
 from .errors import BenchError
 from .files import write_text
-from .plan import Cell, Chosen, Trial
+from .plan import Cell, Chosen, Trial, cells
+from .protocol import Protocol
+from .registry import Registry
 from .scene import load, protocol_for
 
 SCHEMA = 1
+# When a cell ended; such texts can be compared.
+STAMP = "%Y-%m-%dT%H:%M:%SZ"
 KINDS = ("dataset", "encoder", "defense", "attack")
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "sentence-transformers", "hideseek")
 
 Record = dict[str, Any]
+_protocols: dict[tuple[Any, Protocol, bool], Protocol] = {}
 
 
 def describe(cell: Cell) -> Record:
     """The part of a record that is known before the cell runs, its id included."""
-    protocol = protocol_for(cell)
+    protocol = _protocol(cell)
     about = {
         **_about(cell, ["train"] if protocol.split == "train" else ["train", "dev"]),
         "attack": {
@@ -43,7 +48,7 @@ def describe(cell: Cell) -> Record:
     if "images" in cell.dataset.info.on:
         core.append("bench.picture_score")
     else:
-        about["sbert"] = SentenceBert().fingerprint
+        about["sbert"] = _weights(SentenceBert())
     if cell.sealed:  # another draw of the key, so another record
         about["sealed"] = True
     record = _identified(about, cell, (cell.attack,), tuple(core))
@@ -57,6 +62,22 @@ def describe_utility(trial: Trial, training: dict[str, Any]) -> Record:
     return _identified(about, trial, (), ("bench.scene", "bench.utility"))
 
 
+def cell_of(registry: Registry, record: Record) -> Cell:
+    """The cell that a record was made from, or is to be made from."""
+    axes = {kind: [record[kind]["label"]] for kind in KINDS} | {"seed": [record["seed"]]}
+    public = record["public"] and record["public"]["label"]
+    (cell,) = cells(registry, axes, {**record["protocol"], "public": public}, sealed=bool(record.get("sealed")))
+    return cell
+
+
+def _protocol(cell: Cell) -> Protocol:
+    """Counting the different texts of a data set takes a while, and the cells of a suite share them."""
+    key = (cell.dataset.plugin, cell.protocol, cell.fixed_size)
+    if key not in _protocols:
+        _protocols[key] = protocol_for(cell)
+    return _protocols[key]
+
+
 def _about(trial: Trial, splits: list[str]) -> Record:
     prints = [load(trial.dataset.plugin, split)[1] for split in splits]
     public = trial.public
@@ -65,7 +86,7 @@ def _about(trial: Trial, splits: list[str]) -> Record:
         "encoder": {
             "name": trial.encoder.name,
             "options": trial.encoder.options,
-            "fingerprint": getattr(trial.encoder.plugin, "fingerprint", None),
+            "fingerprint": _weights(trial.encoder.plugin),
         },
         "defense": {"name": trial.defense.name, "options": trial.defense.options},
         "public": public and {"name": public.name, "fingerprint": load(public.plugin, "public")[1]},
@@ -153,6 +174,12 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+@lru_cache(maxsize=16)
+def _weights(encoder: Any) -> str | None:
+    """The encoder's fingerprint, looked at once for all cells that share it."""
+    return getattr(encoder, "fingerprint", None)
 
 
 def _module(chosen: Chosen) -> str | Path:

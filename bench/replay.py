@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from . import plan, records, runner, sandbox
+from . import records, sandbox, wall
 from .errors import UsageError
+from .execute import execute
 from .plan import Cell
 from .progress import Progress
 from .records import Record
-from .registry import Registry
 
 # What a repetition must give again. Times, memory and versions may differ.
 COMPARED = ("status", "error", "metrics", "notes", "details")
@@ -32,15 +32,7 @@ def open_record(path: Path) -> Record:
     return record
 
 
-def cell_of(registry: Registry, record: Record) -> Cell:
-    """The cell that a record was made from."""
-    axes = {kind: [record[kind]["label"]] for kind in records.KINDS} | {"seed": [record["seed"]]}
-    public = record["public"] and record["public"]["label"]
-    (cell,) = plan.cells(registry, axes, {**record["protocol"], "public": public}, sealed=bool(record.get("sealed")))
-    return cell
-
-
-def run(cell: Cell, old: Record, settings: runner.Settings, progress: Progress) -> tuple[Record, list[str]]:
+def run(cell: Cell, old: Record, device: str, limits: wall.Limits, progress: Progress) -> tuple[Record, list[str]]:
     """The record of the repetition, and every number in which it differs from the old one."""
     about = records.describe(cell)
     if about["id"] != old["id"]:
@@ -48,8 +40,8 @@ def run(cell: Cell, old: Record, settings: runner.Settings, progress: Progress) 
     progress.plan(0, 1)
     line = progress.start(cell.title)
     # With as many threads as then: the last bits of a sum may depend on it.
-    limits = replace(settings.limits, threads=old["cost"].get("threads"))
-    record, _ = runner.execute(cell, about, replace(settings, limits=limits), line.stage, salt=old["salt"])
+    limits = replace(limits, threads=old["cost"].get("threads"))
+    record, _ = execute(cell, about, device=device, limits=limits, stage=line.stage, salt=old["salt"])
     line.done(record)
     new = records.rounded(record)
     return new, [text for key in COMPARED for text in _differences(key, old.get(key), new.get(key))]

@@ -1,28 +1,37 @@
-"""Runs cells: what is on record is taken from there, the rest is run, and every result is saved as it comes."""
+"""Runs cells: what is on record is taken from there, the rest goes to workers, and every result is saved as it comes.
+
+Only this process saves. It hands out units (bench.work) to an executor (bench.executors), a few at a time so that
+another run into the same folder finds some left to do, and holds a lock (bench.locks) on every cell it has handed out.
+"""
 
 from __future__ import annotations
 
 import secrets
-import threading
 import time
+from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import answer, outcomes, records, sandbox, scene, view, wall
-from .errors import BenchError, UsageError
+from . import executors, outcomes, records, vectors, wall, work
+from .errors import BenchError
+from .estimates import Costs, Forecast
+from .execute import blank
+from .locks import Locks
 from .plan import Cell
-from .progress import Progress
+from .progress import Line, Progress
 from .records import Record
-from .seeds import for_attack, for_score
-from .types import Guess, Truth
+from .work import Task, Unit
 
-if TYPE_CHECKING:
-    from .score import Scores
-    from .similarity import Similarity
+# A unit whose worker was lost is tried again so many times. An attack's own failure is a result, and is not.
+RETRIES = 2
+# Seconds of finished work that a kill may lose at the most, per worker.
+PATIENCE_S = 10.0
+# Seconds between two looks at cells that another run is doing.
+POLL_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,10 @@ class Settings:
     device: str = "cpu"
     limits: wall.Limits = field(default_factory=wall.Limits)
     jobs: int = 1
+    cluster: str | None = None
+    """HOST:PORT of a Dask scheduler, which takes the place of `jobs`"""
+    files: tuple[str, ...] = ()
+    """what --plugin named"""
     force: bool = False
     details: bool = False
     utility: bool = False
@@ -46,190 +59,217 @@ class Interrupted(KeyboardInterrupt):
         self.done = done
 
 
-# Encoding and scoring use all cores by themselves, and share models that are not made for threads.
-_turn = threading.Lock()
-
-
 def run(cells: Sequence[Cell], settings: Settings, progress: Progress) -> tuple[list[Record], list[BenchError]]:
     """The records of all cells, in order, and the errors of cells that could not even be described."""
     _check_writable(settings.out)
-    planned: list[tuple[Cell, Record]] = []
-    errors: list[BenchError] = []
+    began = time.strftime(records.STAMP, time.gmtime())
+    planned, errors = describe(cells)
+    for cell, error in errors:
+        progress.note(f"{cell.title}: {error}")
+    done: dict[str, Record] = {}
+    todo: dict[str, Task] = {}
+    for cell, about in planned:
+        found = known(settings, about, cell)
+        if found is not None:
+            done[about["id"]] = _named(settings.out, found, cell)
+        else:
+            todo[about["id"]] = (cell, about)
+    try:
+        if todo:
+            _Run(settings, progress, done, began).go(list(todo.values()))
+        else:
+            progress.plan(len(done), 0)
+        if settings.utility:
+            for cell, about in planned:
+                done[about["id"]] = _with_utility(cell, done[about["id"]], settings, progress)
+    except OSError as error:
+        raise BenchError(f"{error}; what is finished is saved, and the same command goes on") from error
+    except KeyboardInterrupt:
+        raise Interrupted([done[about["id"]] for _, about in planned if about["id"] in done]) from None
+    return [done[about["id"]] for _, about in planned], [error for _, error in errors]
+
+
+def describe(cells: Sequence[Cell]) -> tuple[list[Task], list[tuple[Cell, BenchError]]]:
+    """Cells with their descriptions, and those that have none, with the reason."""
+    planned: list[Task] = []
+    errors: list[tuple[Cell, BenchError]] = []
     for cell in cells:
         try:
             planned.append((cell, records.describe(cell)))
         except BenchError as error:
-            errors.append(error)
-            progress.note(f"{cell.title}: {error}")
-    done: dict[str, Record] = {}
-    todo: dict[str, tuple[Cell, Record]] = {}
-    for cell, about in planned:
-        known = None if settings.force else _known(settings.out, about, cell, settings.details)
-        if known is not None:
-            done[about["id"]] = known
-        else:
-            todo[about["id"]] = (cell, about)
-    progress.plan(len(done), len(todo))
-    try:
-        _run_all(list(todo.values()), settings, progress, done)
-        if settings.utility:
-            for cell, about in planned:
-                done[about["id"]] = _with_utility(cell, done[about["id"]], settings, progress)
-    except KeyboardInterrupt:
-        raise Interrupted([done[about["id"]] for _, about in planned if about["id"] in done]) from None
-    return [done[about["id"]] for _, about in planned], errors
+            errors.append((cell, error))
+    return planned, errors
 
 
-def _run_all(todo: list[tuple[Cell, Record]], settings: Settings, progress: Progress, done: dict[str, Record]) -> None:
-    if settings.jobs == 1:
-        for cell, about in todo:
-            done[about["id"]] = _finish(cell, about, settings, progress, None)
-        return
-    stop = threading.Event()
-    pool = ThreadPoolExecutor(settings.jobs)
-    # Attacks run in processes of their own, so threads are enough to look after several at once.
-    futures: list[Future[Record]] = [pool.submit(_finish, c, a, settings, progress, stop) for c, a in todo]
-    try:
-        wait(futures, return_when=FIRST_EXCEPTION)
-    except BaseException:
-        stop.set()
-        wall.end_all()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-        # Only now: a cell may have been saved in the very moment of an interruption.
-        for future in futures:
-            if not future.cancelled() and future.exception() is None:
-                done[future.result()["id"]] = future.result()
-    for future in futures:
-        future.result()  # an error that is not a cell's own, such as a full disk
+def known(settings: Settings, about: Record, cell: Cell, since: str | None = None) -> Record | None:
+    """The stored record, if the cell came to a good end. Failures are tried again: the limit may have been raised.
+
+    What ended after `since` counts however it ended: another run has just done it.
+    """
+    path = records.path_of(settings.out, about)
+    if not path.exists() or (settings.details and not path.with_suffix(".parquet").exists()):
+        return None
+    found = records.read(path)
+    if found is None or found["id"] != about["id"]:
+        return None
+    fresh = since is not None and found["cost"].get("ended", "") > since
+    if not fresh and (settings.force or found["status"] != "ok"):
+        return None
+    return found if found["status"] != "ok" or outcomes.enough(found, cell) else None
 
 
-def _finish(cell: Cell, about: Record, settings: Settings, progress: Progress, stop: threading.Event | None) -> Record:
-    """Run a cell and save its record, whatever became of it."""
-    line = progress.start(cell.title)
-    record, items = execute(cell, about, settings, line.stage)
-    record["cost"]["ended"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    if stop is not None and stop.is_set():
-        raise KeyboardInterrupt  # the attack was ended by us: that is no result
-    if items is not None and settings.details:
-        _save_details(settings.out, record, items)
-    record = records.save(settings.out, records.tagged(record, cell))
-    line.done(record)
-    for what, times in record.get("tried", {}).get("attempts", {}).items():
-        progress.note(f"{cell.attack.name} {what} ({times} times)" if times > 1 else f"{cell.attack.name} {what}")
-    return record
+def _named(out: Path, found: Record, cell: Cell) -> Record:
+    """The stored record, which now belongs to this cell's suite, too."""
+    named = records.tagged(found, cell)
+    return found if named == found else records.save(out, named)
 
 
-def execute(
-    cell: Cell, about: Record, settings: Settings, stage: Any, salt: str | None = None
-) -> tuple[Record, dict[str, Any] | None]:
-    """One cell from end to end: scene, attack behind the wall, score. `salt` draws a sealed cell's key again."""
-    salt = salt or (secrets.token_hex(32) if cell.sealed else None)
-    record: Record = {
-        **about,
-        "metrics": {},
-        "utility": None,
-        "details": {},
-        "cost": {},
-        "versions": records.versions(),
-        "salt": None,
-        "error": None,
-    }
-    try:
-        with _turn:
-            stage("preparing")
-            setting = scene.build(cell, device=settings.device, progress=stage, salt=salt)
-            if "gradients" in cell.sees:
-                from .gradients import surface
+class _Run:
+    """The part of a run that hands out units and takes in results. `done` is filled as records are saved."""
 
-                released = surface(cell, setting.release, setting.truth.key, setting.truth.private)
-                setting = replace(setting, release=released)
-    except UsageError as error:
-        return {**record, "status": "failed", "error": str(error)}, None
-    except Exception as error:
-        return {**record, "status": "failed", "error": f"before the attack: {_said(error)}"}, None
-    truth = setting.truth
-    record["dataset"]["candidates"] = len(truth.corpus.texts)
-    record["encoder"]["dim"] = int(truth.vectors.shape[1])
-    record["notes"] = setting.release.notes
-    record["cost"] = {"release_s": round(setting.release_s, 4)}
-    try:
-        outcome = _attack(cell, setting, settings, stage)
-    except OSError:
-        raise  # the machine's fault, such as a full disk: the run must stop
-    except Exception as error:  # nothing that an attack sends may end more than its cell
-        return {**record, "salt": salt, "status": "failed", "error": f"around the attack: {_said(error)}"}, None
-    record["cost"] |= {"attack_s": round(outcome.seconds, 3), "peak_mib": round(outcome.peak_mib, 1)}
-    record["cost"]["threads"] = settings.limits.threads  # the last bits of a sum may depend on it
-    if cell.sealed:  # told only now that the attack has ended
-        record |= {"salt": salt, "tried": {"attempts": outcome.attempts, "left_behind": outcome.left_behind}}
-    if outcome.guess is None:
-        return {**record, "status": outcome.status, "error": outcome.reason}, None
-    guess = outcome.guess
-    picture = () if truth.private.images is None else truth.private.images.shape[1:]
-    items, width = truth.key.members.shape
-    wrong = answer.check(guess, items, len(truth.corpus.texts), truth.vectors.shape[1], picture, width)
-    if wrong:
-        return {**record, "status": "failed", "error": wrong}, None
-    with _turn:
-        stage("scoring")
-        start = time.perf_counter()
-        try:
-            scores = _score(cell, guess, truth, settings.device)
-        except Exception as error:
-            return {**record, "status": "failed", "error": f"while scoring: {_said(error)}"}, None
-        record["cost"]["score_s"] = round(time.perf_counter() - start, 3)
-    record |= {"metrics": scores.metrics, "details": {**guess.details, **scores.facts}}
-    record["outcomes"] = outcomes.of(guess, truth, scores)
-    if cell.samples:
-        record["samples"] = outcomes.samples(cell, scores)
-    return record, scores.items
+    def __init__(self, settings: Settings, progress: Progress, done: dict[str, Record], began: str):
+        self._settings, self._progress, self._done, self._began = settings, progress, done, began
+        self._pending: deque[Unit] = deque()
+        self._flying: dict[Future[list[work.Result]], tuple[Unit, Line]] = {}
+        self._elsewhere: list[Task] = []
+        self._waited = False
 
-
-def _attack(cell: Cell, setting: scene.Scene, settings: Settings, stage: Any) -> wall.Outcome:
-    attack = cell.attack
-    with wall.workspace() as folder:
-        view.write(
-            folder,
-            cell.sees,
-            setting.release,
+    def go(self, tasks: list[Task]) -> None:
+        settings, name = self._settings, secrets.token_hex(8)
+        workers = _workers(settings, name)
+        here = isinstance(workers, executors.Here)
+        forecast = Forecast((about for _, about in tasks), Costs(settings.out))
+        self._progress.plan(len(self._done), len(tasks), forecast, workers.width)
+        self._job = work.Job(
+            run=name,
             device=settings.device,
-            corpus=setting.truth.corpus,
-            public=setting.public,
-            defense=cell.defense.reference(),
-            encoder=sandbox.encoder(cell) if cell.sealed else cell.encoder.reference(),
+            limits=settings.limits,
+            files=tuple((str(Path(path).resolve()), Path(path).read_text(encoding="utf-8")) for path in settings.files),
+            patience_s=0.0 if here else PATIENCE_S,
+            stage=self._stage,
         )
-        rng = for_attack(cell.seed, attack.name, attack.options)
-        seal = wall.Seal(sandbox.needed(cell)) if cell.sealed else None
-        oracle = setting.oracle if "oracle" in attack.info.sees else None
-        return wall.run(folder, attack.reference(), rng, limits=settings.limits, oracle=oracle, stage=stage, seal=seal)
+        with Locks(settings.out) as locks:
+            try:
+                if not here:
+                    line = self._progress.start("vectors")
+                    vectors.prepare(tasks, settings.device, line.stage)
+                    line.close()
+                self._pending.extend(work.units(tasks, 2 * workers.width if workers.width > 1 else 1))
+                self._loop(workers, locks)
+            except BaseException:
+                workers.shutdown(wait=False, cancel_futures=True)
+                self._collect()
+                raise
+            workers.shutdown()
+
+    def _loop(self, workers: executors.Workers, locks: Locks) -> None:
+        while self._pending or self._flying or self._elsewhere:
+            while self._pending and self._room(workers):
+                unit = self._claimed(self._pending.popleft(), locks)
+                if unit.tasks:
+                    self._submit(unit, workers)
+            if self._flying:
+                finished, _ = wait(self._flying, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    self._take(future, locks, workers)
+            elif self._elsewhere and not self._pending:
+                self._wait_for_others()
+
+    def _room(self, workers: executors.Workers) -> bool:
+        """A unit that has lost its worker runs alone: if it is the one that kills workers, it takes no other along."""
+        if self._pending[0].faults or any(unit.faults for unit, _ in self._flying.values()):
+            return not self._flying
+        return len(self._flying) < (2 * workers.width if workers.width > 1 else 1)
+
+    def _claimed(self, unit: Unit, locks: Locks) -> Unit:
+        """The unit without cells that another run holds, or has finished meanwhile."""
+        left: list[Task] = []
+        for cell, about in unit.tasks:
+            if not locks.take(about["id"]):
+                self._elsewhere.append((cell, about))
+                continue
+            found = known(self._settings, about, cell, self._began)
+            if found is None:
+                left.append((cell, about))
+                continue
+            self._done[about["id"]] = _named(self._settings.out, found, cell)
+            locks.free(about["id"])
+            self._progress.done(f"{cell.title} (by another run)", found, 0.0)
+        return replace(unit, tasks=tuple(left))
+
+    def _submit(self, unit: Unit, workers: executors.Workers) -> None:
+        more = f" and {len(unit.tasks) - 1} more" if len(unit.tasks) > 1 and workers.width > 1 else ""
+        self._line = self._progress.start(unit.tasks[0][0].title + more)
+        self._flying[workers.submit(work.run, unit, self._job)] = (unit, self._line)
+
+    def _stage(self, text: str) -> None:
+        self._line.stage(text)
+
+    def _take(self, future: Future[list[work.Result]], locks: Locks, workers: executors.Workers) -> None:
+        unit, line = self._flying[future]
+        line.close()
+        try:
+            results = future.result()
+        except BrokenExecutor as error:
+            del self._flying[future]
+            self._lost(unit, error, locks)
+            return
+        for (cell, _), (record, items) in zip(unit.tasks, results, strict=False):
+            self._save(cell, record, items)
+            locks.free(record["id"])
+        del self._flying[future]  # only now: Ctrl-C may come at any moment
+        rest = unit.without(len(results))
+        if rest.tasks:
+            self._pending.appendleft(rest)
+            self._pending = deque(work.spread(self._pending, workers.width))
+
+    def _save(self, cell: Cell, record: Record, items: dict[str, Any] | None) -> None:
+        if items is not None and self._settings.details:
+            _save_details(self._settings.out, record, items)
+        # Run again, it still belongs to the suites that it belonged to.
+        path = records.path_of(self._settings.out, record)
+        before = (records.read(path) or {}) if path.exists() else {}
+        record["suites"] = before.get("suites", {})
+        record = records.save(self._settings.out, records.tagged(record, cell))
+        self._done[record["id"]] = record
+        spent = sum(value for name, value in record["cost"].items() if name.endswith("_s"))
+        self._progress.done(cell.title, record, spent)
+        for what, times in record.get("tried", {}).get("attempts", {}).items():
+            said = f"{cell.attack.name} {what} ({times} times)" if times > 1 else f"{cell.attack.name} {what}"
+            self._progress.note(said)
+
+    def _lost(self, unit: Unit, error: BrokenExecutor, locks: Locks) -> None:
+        """Each cell again by itself; the one that has lost too many workers fails."""
+        if unit.faults >= RETRIES:
+            ((cell, about),) = unit.tasks
+            reason = f"its worker was lost {unit.faults + 1} times, perhaps for want of memory ({error})"
+            self._save(cell, {**blank(about), "status": "failed", "error": reason}, None)
+            locks.free(about["id"])
+            return
+        titles = f"{unit.tasks[0][0].title}{' and others' if len(unit.tasks) > 1 else ''}"
+        self._progress.note(f"{titles}: a worker was lost; trying again")
+        self._pending.extendleft(Unit((task,), unit.faults + 1) for task in reversed(unit.tasks))
+
+    def _wait_for_others(self) -> None:
+        if not self._waited:
+            self._progress.note(f"{len(self._elsewhere)} cells are being run by another process; waiting for them")
+        self._waited = True
+        time.sleep(POLL_S)
+        self._pending.extend(work.units(self._elsewhere, len(self._elsewhere)))
+        self._elsewhere.clear()
+
+    def _collect(self) -> None:
+        """Save what was finished in the very moment of an interruption."""
+        for future, (unit, _) in self._flying.items():
+            if future.done() and not future.cancelled() and future.exception() is None:
+                for (cell, _), (record, items) in zip(unit.tasks, future.result(), strict=False):
+                    self._save(cell, record, items)
 
 
-def _score(cell: Cell, guess: Guess, truth: Truth, device: str) -> Scores:
-    rng = for_score(cell.seed, cell.dataset.name)
-    if truth.private.images is not None:
-        from . import picture_score
-
-        return picture_score.score(guess, truth, rng)
-    from .score import score  # scikit-learn: a second that runs from stored records need not spend
-
-    return score(
-        guess,
-        truth,
-        _similarity(tuple(truth.corpus.texts), device),
-        rng,
-        named="corpus" in cell.sees,
-    )
-
-
-@lru_cache(maxsize=2)
-def _similarity(corpus: tuple[str, ...], device: str) -> Similarity:
-    from .encoders import SentenceBert, cached
-    from .similarity import Similarity
-
-    sbert = SentenceBert()
-    return Similarity(corpus, lambda texts: cached(sbert, texts, device=device))
+def _workers(settings: Settings, run: str) -> executors.Workers:
+    if settings.cluster:
+        return executors.Cluster(settings.cluster, partial(work.stop, run))
+    return executors.Here() if settings.jobs == 1 else executors.local(settings.jobs)
 
 
 def _with_utility(cell: Cell, record: Record, settings: Settings, progress: Progress) -> Record:
@@ -247,20 +287,6 @@ def _with_utility(cell: Cell, record: Record, settings: Settings, progress: Prog
     return records.save(settings.out, {**record, "utility": {"metrics": found["metrics"], "id": found["id"]}})
 
 
-def _known(out: Path, about: Record, cell: Cell, details: bool) -> Record | None:
-    """The stored record, if the cell came to a good end. Failures are tried again: the limit may have been raised."""
-    path = records.path_of(out, about)
-    if not path.exists() or (details and not path.with_suffix(".parquet").exists()):
-        return None
-    found = records.read(path)
-    if found is None or found["status"] != "ok" or found["id"] != about["id"]:
-        return None
-    if cell.samples and "samples" not in found:
-        return None  # run before a suite asked for them
-    named = records.tagged(found, cell)
-    return found if named == found else records.save(out, named)
-
-
 def _save_details(out: Path, record: Record, items: dict[str, Any]) -> None:
     import pandas as pd
 
@@ -276,7 +302,3 @@ def _check_writable(out: Path) -> None:
     probe = out / ".writable"
     write_text(probe, "")
     probe.unlink(missing_ok=True)
-
-
-def _said(error: Exception) -> str:
-    return str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"

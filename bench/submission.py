@@ -47,7 +47,7 @@ def add(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from . import plan, replay, runner, sandbox
+    from . import plan, records, replay, runner, sandbox
     from .device import resolve
     from .progress import Progress
     from .registry import Registry
@@ -75,7 +75,8 @@ def run(args: argparse.Namespace) -> int:
         _refuse(found)
         again = secrets.choice([record for record in found if record["status"] == "ok"])
         _say(f"3/4 running {again['id']} again: {again['defense']['label']} × {again['attack']['label']}")
-        _, differences = replay.run(replay.cell_of(registry, again), again, settings, progress)
+        cell = records.cell_of(registry, again)
+        _, differences = replay.run(cell, again, settings.device, settings.limits, progress)
     if differences:
         raise BenchError(f"refused: a cell that is run again gives other numbers: {differences[0]}")
 

@@ -94,9 +94,19 @@ def test_samples_are_kept_where_a_suite_asks_and_wrong_answers_only_on_demand(su
     assert all(s["answer"] in (None, s["example"]) for s in mixed["samples"])
 
 
-def test_a_suite_that_wants_answers_gets_them(suite: Callable[..., Any]) -> None:
+def test_a_suite_that_wants_more_gets_it_and_one_that_wants_less_takes_what_is_there(suite: Callable[..., Any]) -> None:
+    suite("few", more="samples = 1")
     _, mixed = suite("open", more="samples = 12\nanswers = true")
+    assert len(mixed["samples"]) == 12
     assert all(s["answer"] for s in mixed["samples"])
+    assert mixed["suites"] == {"few": 1, "open": 1}  # run again, it still belongs to the first
+    _, again = suite("few", more="samples = 1")
+    assert again == mixed
+
+
+def test_samples_are_of_the_same_examples_whatever_the_defense(suite: Callable[..., Any]) -> None:
+    none, mixed = suite("few", more="samples = 3")
+    assert [s["example"] for s in none["samples"]] == [s["example"] for s in mixed["samples"]]
 
 
 def test_an_attack_that_names_no_sentences_has_no_samples() -> None:

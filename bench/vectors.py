@@ -1,0 +1,71 @@
+"""Which texts a cell needs the vectors of, which of these are missing, and making them before the cells run.
+
+Texts are encoded once, in the process that starts a run, with all of its cores; workers find the vectors in the cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from . import scene
+from .cache import VectorCache, text_key
+from .errors import BenchError
+from .execute import release_of
+from .protocol import Protocol
+from .seeds import generator
+from .work import Task
+
+
+@dataclass
+class Need:
+    """What the cells of one data set and encoder need."""
+
+    task: Task
+    texts: dict[str, None] = field(default_factory=dict)
+    whole: set[str] = field(default_factory=set)
+
+    def missing(self) -> list[str]:
+        found = VectorCache(self.task[0].encoder.plugin.fingerprint).get(list(self.texts))
+        return [text for text in self.texts if text_key(text) not in found]
+
+
+def needs(tasks: Iterable[Task]) -> list[Need]:
+    """One for each data set and encoder; pictures, and encoders that do not say what they depend on, are not cached."""
+    found: dict[tuple[str, str], Need] = {}
+    releases: set[str] = set()
+    for cell, about in tasks:
+        cached = "text" in cell.dataset.info.on and hasattr(cell.encoder.plugin, "fingerprint")
+        if not cached or release_of(about) in releases:
+            continue
+        releases.add(release_of(about))
+        need = found.setdefault((cell.dataset.label, cell.encoder.label), Need((cell, about)))
+        with contextlib.suppress(BenchError):  # said by the cell itself, when it runs
+            _add(need, (cell, about))
+    return list(found.values())
+
+
+def prepare(tasks: Iterable[Task], device: str, stage: Callable[[str], None]) -> None:
+    for need in needs(tasks):
+        with contextlib.suppress(BenchError):
+            if need.texts:
+                scene.encode_texts(need.task[0], list(need.texts), device, stage)
+
+
+def _add(need: Need, task: Task) -> None:
+    cell, about = task
+    if cell.public is not None and cell.public.label not in need.whole:
+        need.texts |= dict.fromkeys(scene.load(cell.public.plugin, "public")[0].texts)
+        need.whole.add(cell.public.label)
+    protocol = Protocol(**about["protocol"])
+    if protocol.split in need.whole:
+        return
+    data, fingerprint, start = scene.pool(cell)
+    if protocol.candidates is None:
+        need.texts |= dict.fromkeys(data.texts)
+        need.whole.add(protocol.split)
+    elif not cell.sealed:  # a sealed cell draws its texts when it runs
+        rng = generator(cell.seed, "private", fingerprint, protocol.as_dict())
+        rows, candidates = scene.choose(data.texts, protocol, rng, start)  # as bench.scene will
+        need.texts |= dict.fromkeys(data.texts[i] for i in (*rows, *candidates))
