@@ -133,7 +133,7 @@ def _value(cell: Cell) -> str:
         said = "/".join(sorted({f["status"] for f in cell["failed"]})) or "no value"
         return f"✗ {said} {failed}/{runs}" if failed else "–"
     beside = [] if cell["random"] is None else [f"random {cell['random']:.3f}"]
-    beside += [] if cell["cost"]["attack_s"] is None else [f"{cell['cost']['attack_s']:.3g} s"]
+    beside += [] if cell["cost"]["attack_s"] is None else [_seconds(cell["cost"]["attack_s"])]
     signs = {"random": "≈", "stronger": "↑", "failed": f"✗ {failed}/{runs}"}
     marks = " ".join(sign for mark, sign in signs.items() if mark in cell["marks"])
     lines = [f"{_interval(cell)} {marks}".rstrip(), ", ".join(beside)]
@@ -155,6 +155,10 @@ def _worst(row: Cell) -> str:
 
 def _short(row: Cell) -> str:
     return f"{_interval(row['worst'])}\n{row['worst']['attack']}, tier {row['tier']}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:,.0f} s" if value >= 10 else f"{value:.2g} s"
 
 
 def _interval(cell: Cell) -> str:

@@ -100,7 +100,8 @@ def _row(
         "attacks": len({entry.cell["attack"] for entry in entries if entry.cell["value"] is not None}),
         "tier": tier,
         "basis": basis,
-        "epsilon": next((e.cell["epsilon"] for e in entries if e.cell["epsilon"]), None),
+        # What holds after as many encodings as the strongest attack saw; others may have seen fewer.
+        "epsilon": next((e.cell["epsilon"] for e in (worst, *entries) if e and e.cell["epsilon"]), None),
     }
 
 
@@ -139,7 +140,8 @@ def _leaks_more(bootstrap: Bootstrap, one: Entry, other: Entry) -> tuple[bool, b
 
 def _strongest(entries: Sequence[Entry]) -> Entry | None:
     some = [entry for entry in entries if entry.ranked]
-    return max(some, key=lambda e: (e.cell["value"], e.cell["attack"]), default=None)
+    # Of equals the one that is surest.
+    return max(some, key=lambda e: (e.cell["value"], e.cell["low"], e.cell["attack"]), default=None)
 
 
 def target(cell: dict[str, Any]) -> tuple[str, ...]:

@@ -12,16 +12,21 @@ const grouped = (items, key) => {
 
 const reached = (cell) => (cell && ranks(cell) ? cell.value : -1);
 
-const strongest = (list) => list.reduce((a, b) => (reached(b) > reached(a) ? b : a));
+// Of equals the one that is surest.
+const stronger = (a, b) => reached(b) > reached(a) || (reached(b) === reached(a) && b.low > a.low);
+
+const strongest = (list) => list.reduce((a, b) => (stronger(a, b) ? b : a));
 
 // What a defense's line shows: its cells by attack (of several protocols the strongest result), its worst case, its tier.
 const lineOf = (defense, list) => {
   const attacks = new Map([...grouped(list, (c) => c.attack)].map(([name, same]) => [name, [strongest(same), same.length - 1]]));
+  const worst = strongest(list);
   return {
     defense,
     attacks,
-    worst: strongest(list),
-    epsilon: list.find((c) => c.epsilon)?.epsilon,
+    worst,
+    // What holds after as many encodings as the strongest attack saw.
+    epsilon: (worst.epsilon ? worst : list.find((c) => c.epsilon))?.epsilon,
     rank: ranked.get(`${state.suite}\n${placeOf(list[0])}\n${defense}`),
   };
 };
