@@ -3,8 +3,7 @@
     python benchmarks/curves.py RECORD.json … [--out FOLDER]
 
 For each record of `dlg` on pictures, FOLDER/NAME.png holds a panel for one success and one failure. Where the run kept
-its answers (`bench run --details`), FOLDER/NAME.strip.png shows originals above what was recovered. Needs the `images`
-extra (matplotlib).
+its answers (`bench run --details`), FOLDER/NAME.strip.png shows originals above what was recovered.
 """
 
 from __future__ import annotations
@@ -18,6 +17,8 @@ from typing import Any
 import numpy as np
 
 LINES = {"distance": "gradient distance", "input_error": "error of the picture", "mask_error": "error of the mask"}
+# Readable without colour.
+STYLES = {"distance": "-", "input_error": "--", "mask_error": ":"}
 # Pictures side by side in a strip.
 WIDTH = 16
 
@@ -43,7 +44,7 @@ def draw(record: dict[str, Any], path: Path) -> None:
     for panel, curve in zip(panels[0], curves, strict=True):
         for key, label in LINES.items():
             if key in curve:
-                panel.loglog(curve["iteration"], np.maximum(curve[key], 1e-12), label=label)
+                panel.loglog(curve["iteration"], np.maximum(curve[key], 1e-12), label=label, linestyle=STYLES[key])
         panel.set_title(f"{'success' if curve['success'] else 'failure'} (item {curve['item']})")
         panel.set_xlabel("iteration")
     panels[0][0].legend()
