@@ -107,18 +107,18 @@ def loop(home: Path, kills: int, cells: int, jobs: int, seed: int = 0) -> Tally:
         mark = f"{os.getpid()}-{tally.runs}"
         process = start(command(rough, cells, "--jobs", str(jobs)), mark, home)
         tally.runs += 1
-        victim = moments.choice(("run", "worker"))
+        victim = ("worker", "run")[sum(tally.kills.values()) % 2]
         if not _worked(process, rough, moments.uniform(0, 6)):
             _clear(rough)  # it was finished before its moment came
             continue
+        while victim == "worker" and not workers(mark) and process.poll() is None:
+            time.sleep(0.05)  # it is still starting
         before = set(records(rough))
+        tally.kills[victim] += 1
         if victim == "worker" and (some := workers(mark)):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(moments.choice(some), signal.SIGKILL)
-                tally.kills["worker"] += 1
             _worked(process, rough, moments.uniform(3, 6))
-        else:
-            tally.kills["run"] += 1
         process.kill()
         process.wait()
         tally.orphans += outlived(mark)
