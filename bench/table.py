@@ -13,15 +13,30 @@ METRICS = (
     *("identity", "jaccard", "tfidf", "label", "sbert", "hit", "recall", "success"),
     *("mse", "psnr", "cosine", "error"),
 )
+# More rows than anybody reads; a board pools them.
+MOST = 300
 
 
 def show(records: Sequence[Record]) -> None:
-    """One row per record; below each value, in brackets, what a random guess reaches."""
+    """One row per record; beside each value, in brackets, what a random guess reaches. Failures are said below."""
     from rich.console import Console
+
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    if len(records) <= MOST:
+        _tables(records, console)
+    else:
+        said = f"{len(records):,} records are too many for a table: bench leaderboard --results DIR --out board"
+        console.print(said, markup=False, highlight=False, soft_wrap=True)
+    for record in records:
+        if record["status"] != "ok":
+            line = f"{record['status']}: {record['defense']['label']} × {record['attack']['label']}: {record['error']}"
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _tables(records: Sequence[Record], console: Any) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    console = Console(width=None if sys.stdout.isatty() else 160)
     columns = [m for m in METRICS if any(m in r["metrics"] for r in records)]
     for place in dict.fromkeys((r["dataset"]["label"], r["encoder"]["label"]) for r in records):
         rows = [r for r in records if (r["dataset"]["label"], r["encoder"]["label"]) == place]
@@ -41,10 +56,6 @@ def show(records: Sequence[Record]) -> None:
             about = [escape(record["defense"]["label"]), *([budget(record.get("notes", {}))] if private else [])]
             table.add_row(*about, escape(record["attack"]["label"]), str(record["seed"]), *cells, seconds)
         console.print(table)
-    for record in records:
-        if record["status"] != "ok":
-            line = f"{record['status']}: {record['defense']['label']} × {record['attack']['label']}: {record['error']}"
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def show_utility(rows: Sequence[dict[str, Any]]) -> None:
