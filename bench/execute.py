@@ -29,6 +29,9 @@ class Scenes:
     """Keeps the last scene, for the next cell may attack the very same release."""
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
         self._of = ""
         self._last: scene.Scene | None = None
 
@@ -43,7 +46,7 @@ class Scenes:
 
 
 def release_of(about: Record) -> str:
-    """Equal for cells that attack the same release: all that bench.scene draws it from."""
+    """Equal for cells of one run that attack the same release: all that bench.scene draws it from but the code."""
     parts = [[about[kind]["name"], about[kind]["options"]] for kind in ("dataset", "encoder", "defense")]
     return json.dumps([parts, about["public"], about["protocol"], about["seed"]], sort_keys=True, default=str)
 

@@ -20,18 +20,21 @@ from .errors import BenchError, UsageError
 from .sandbox import thread_variables
 
 T = TypeVar("T")
-# Seconds that a worker has to end its attack and clean up before it is killed.
+# Seconds that workers have to end their attacks and hand back what is finished before they are given up.
 GRACE_S = 3.0
 CONNECT_S = 15.0
 SCHEME = "dask://"
 
 
 class Workers(Executor):
-    """An executor that says how many it does at a time. `shutdown(wait=False)` ends what is running, too."""
+    """An executor that says how many it does at a time. `shutdown(wait=False)` gives up what is running."""
 
     @property
     @abstractmethod
     def width(self) -> int: ...
+
+    def halt(self) -> None:
+        """Ask for what is running to end soon, and to hand back what it has."""
 
 
 class Here(Workers):
@@ -77,14 +80,14 @@ class Local(Workers):
         if self._pool is None:
             return
         if not wait:
-            workers = multiprocessing.active_children()
-            for worker in workers:
-                worker.terminate()
-            for worker in workers:
-                worker.join(GRACE_S)
+            for worker in multiprocessing.active_children():
                 worker.kill()
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._pool = None
+
+    def halt(self) -> None:
+        for worker in multiprocessing.active_children():
+            worker.terminate()
 
 
 def local(jobs: int) -> Local:
@@ -172,10 +175,12 @@ class Cluster(Workers):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         with contextlib.suppress(Exception):  # the scheduler may be gone, which has been said
-            if not wait:
-                self._executor.shutdown(wait=False)
-                self._client.run(self._stop)  # what is running on the workers, which are not ours to end
+            self._executor.shutdown(wait=wait)
         self._client.close(timeout=GRACE_S)
+
+    def halt(self) -> None:
+        with contextlib.suppress(Exception):
+            self._client.run(self._stop)  # what is running on the workers, which are not ours to end
 
     def _gone(self) -> BenchError:
         said = f"the Dask scheduler at {self._address} is gone; what is finished is saved"

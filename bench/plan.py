@@ -195,8 +195,10 @@ def from_suite(
         kept = {key: table[key] for key in KEPT if key in table}
         some = cells(registry, axes, {key: table.get(key) for key in SIZES}, sealed=sealed)
         found += [dataclasses.replace(cell, suite=suite, **kept) for cell in some]
+    if not found and attacks:
+        raise UsageError(f"suite {name} has no cell for {', '.join(attacks)}: its data are of another kind")
     if not found:
-        raise UsageError(f"suite {name} has no cell for {', '.join(attacks or ())}: its data are of another kind")
+        raise UsageError(f"suite {name} names no cells: it needs [[cells]] tables, or none at all")
     return found
 
 

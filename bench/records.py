@@ -100,7 +100,9 @@ def _identified(about: Record, trial: Trial, more: tuple[Chosen, ...], core: tup
     `core` are the modules that decide numbers whatever the plugins are; those they import follow from them.
     """
     plugins = (trial.dataset, trial.encoder, trial.defense, *more, *([trial.public] if trial.public else []))
-    basis = {"schema": SCHEMA, "code": _code((*core, *map(_module, plugins))), **about}
+    modules = (*core, *map(_module, plugins))
+    contents = tuple(module.read_bytes() for module in modules if isinstance(module, Path))
+    basis = {"schema": SCHEMA, "code": _code(modules, contents), **about}
     identity = hashlib.sha256(json.dumps(basis, sort_keys=True, default=str).encode()).hexdigest()[:16]
     labelled = {
         kind: {**about[kind], "label": getattr(trial, kind).label} for kind in (*KINDS, "public") if about.get(kind)
@@ -187,5 +189,13 @@ def _module(chosen: Chosen) -> str | Path:
 
 
 @lru_cache(maxsize=256)
-def _code(modules: tuple[str | Path, ...]) -> str:
+def _code(modules: tuple[str | Path, ...], contents: tuple[bytes, ...]) -> str:
+    """`contents` of the files among them: a plugin may be edited while a worker lives, and is then loaded anew."""
     return code.fingerprint(modules)
+
+
+def forget() -> None:
+    """Look at data and weights again. Not at modules: those that are loaded stay as they were."""
+    load.cache_clear()
+    _weights.cache_clear()
+    _protocols.clear()

@@ -62,7 +62,7 @@ class Interrupted(KeyboardInterrupt):
 def run(cells: Sequence[Cell], settings: Settings, progress: Progress) -> tuple[list[Record], list[BenchError]]:
     """The records of all cells, in order, and the errors of cells that could not even be described."""
     _check_writable(settings.out)
-    began = time.strftime(records.STAMP, time.gmtime())
+    began = time.time()
     planned, errors = describe(cells)
     for cell, error in errors:
         progress.note(f"{cell.title}: {error}")
@@ -73,7 +73,7 @@ def run(cells: Sequence[Cell], settings: Settings, progress: Progress) -> tuple[
         if found is not None:
             done[about["id"]] = _named(settings.out, found, cell)
         else:
-            todo[about["id"]] = (cell, about)
+            todo[about["id"]] = (_demanding(cell, todo.get(about["id"])), about)
     try:
         if todo:
             _Run(settings, progress, done, began).go(list(todo.values()))
@@ -101,21 +101,28 @@ def describe(cells: Sequence[Cell]) -> tuple[list[Task], list[tuple[Cell, BenchE
     return planned, errors
 
 
-def known(settings: Settings, about: Record, cell: Cell, since: str | None = None) -> Record | None:
+def _demanding(cell: Cell, twin: Task | None) -> Cell:
+    """Of a cell that is named twice the one that wants more to be kept."""
+    return cell if twin is None else max(cell, twin[0], key=lambda c: (c.samples, c.answers))
+
+
+def known(settings: Settings, about: Record, cell: Cell, since: float | None = None) -> Record | None:
     """The stored record, if the cell came to a good end. Failures are tried again: the limit may have been raised.
 
-    What ended after `since` counts however it ended: another run has just done it.
+    What was saved after `since` counts however it ended: another run has just done it.
     """
     path = records.path_of(settings.out, about)
-    if not path.exists() or (settings.details and not path.with_suffix(".parquet").exists()):
+    if not path.exists():
         return None
+    fresh = since is not None and path.stat().st_mtime >= since
     found = records.read(path)
     if found is None or found["id"] != about["id"]:
         return None
-    fresh = since is not None and found["cost"].get("ended", "") > since
-    if not fresh and (settings.force or found["status"] != "ok"):
+    if found["status"] != "ok":
+        return found if fresh else None
+    if (settings.force and not fresh) or (settings.details and not path.with_suffix(".parquet").exists()):
         return None
-    return found if found["status"] != "ok" or outcomes.enough(found, cell) else None
+    return found if outcomes.enough(found, cell) else None
 
 
 def _named(out: Path, found: Record, cell: Cell) -> Record:
@@ -127,7 +134,7 @@ def _named(out: Path, found: Record, cell: Cell) -> Record:
 class _Run:
     """The part of a run that hands out units and takes in results. `done` is filled as records are saved."""
 
-    def __init__(self, settings: Settings, progress: Progress, done: dict[str, Record], began: str):
+    def __init__(self, settings: Settings, progress: Progress, done: dict[str, Record], began: float):
         self._settings, self._progress, self._done, self._began = settings, progress, done, began
         self._pending: deque[Unit] = deque()
         self._flying: dict[Future[list[work.Result]], tuple[Unit, Line]] = {}
@@ -157,8 +164,12 @@ class _Run:
                 self._pending.extend(work.units(tasks, 2 * workers.width if workers.width > 1 else 1))
                 self._loop(workers, locks)
             except BaseException:
-                workers.shutdown(wait=False, cancel_futures=True)
-                self._collect()
+                try:
+                    workers.halt()
+                    wait(self._flying, timeout=executors.GRACE_S)
+                    self._collect()
+                finally:
+                    workers.shutdown(wait=False, cancel_futures=True)
                 raise
             workers.shutdown()
 

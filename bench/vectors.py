@@ -6,6 +6,7 @@ Texts are encoded once, in the process that starts a run, with all of its cores;
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from . import scene
 from .cache import VectorCache, text_key
 from .errors import BenchError
 from .execute import release_of
+from .plan import Cell
 from .protocol import Protocol
 from .seeds import generator
 from .work import Task
@@ -66,6 +68,18 @@ def _add(need: Need, task: Task) -> None:
         need.texts |= dict.fromkeys(data.texts)
         need.whole.add(protocol.split)
     elif not cell.sealed:  # a sealed cell draws its texts when it runs
+        need.texts |= dict.fromkeys(data.texts[i] for i in _drawn(cell, fingerprint, start, protocol))
+
+
+# Neither encoder nor defense has a part in the draw, and sorting a large data set takes a while.
+_draws: dict[tuple[str, str, int], list[int]] = {}
+
+
+def _drawn(cell: Cell, fingerprint: str, start: int, protocol: Protocol) -> list[int]:
+    """Rows of the texts that a cell will draw, as bench.scene will."""
+    wanted = (fingerprint, json.dumps(protocol.as_dict(), sort_keys=True), cell.seed)
+    if wanted not in _draws:
         rng = generator(cell.seed, "private", fingerprint, protocol.as_dict())
-        rows, candidates = scene.choose(data.texts, protocol, rng, start)  # as bench.scene will
-        need.texts |= dict.fromkeys(data.texts[i] for i in (*rows, *candidates))
+        rows, candidates = scene.choose(scene.pool(cell)[0].texts, protocol, rng, start)
+        _draws[wanted] = [*rows.tolist(), *candidates.tolist()]
+    return _draws[wanted]

@@ -7,6 +7,8 @@ makes the plugins itself, and saves nothing: that is for the process that starte
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
+import signal
 import threading
 import time
 from collections.abc import Sequence
@@ -99,7 +101,12 @@ def spread(some: Sequence[Unit], at_least: int) -> list[Unit]:
 def run(unit: Unit, job: Job) -> list[Result]:
     """The results of the first cells of the unit, as many as were finished before patience ran out."""
     with _turn:
+        if _doing != [job.run]:
+            _forget()
         _doing[:] = [job.run]
+        if multiprocessing.parent_process() and threading.current_thread() is threading.main_thread():
+            # A local worker is told by SIGTERM to end its attack; what it has finished goes back.
+            signal.signal(signal.SIGTERM, lambda number, frame: stop(job.run))
         end = time.monotonic() + job.patience_s
         done: list[Result] = []
         for (cell, about), kept in zip(unit.tasks, unit.kept, strict=True):
@@ -121,6 +128,12 @@ def stop(run: str) -> None:
     _stopped.add(run)
     if run in _doing:
         wall.end_all()
+
+
+def _forget() -> None:
+    """Before another run: a worker may outlive many, and data, weights and plugins may have changed since the last."""
+    _scenes.clear()
+    records.forget()
 
 
 def _made(about: Record, kept: dict[str, Any], files: tuple[tuple[str, str], ...]) -> Cell:

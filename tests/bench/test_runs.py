@@ -161,6 +161,19 @@ def test_an_interrupted_run_ends_its_workers_and_attacks(tmp_path: Path) -> None
     assert not (tmp_path / "out" / ".locks").exists()
 
 
+def test_an_interrupted_run_saves_what_its_workers_had_finished(tmp_path: Path) -> None:
+    count, out = tmp_path / "count", tmp_path / "out"
+    attacks = [w for top in range(1, 31) for w in ("--attack", f"counts:file={count},top={top}")]
+    words = [sys.executable, "-m", "bench", "run", "--defense", "none", "--defense", "mix-only", *attacks, *TINY]
+    run = faults.start([*words, *COUNTING, "--jobs", "2", "--out", str(out)], mark := f"{os.getpid()}-kept", tmp_path)
+    until(lambda: count.exists() and len(count.read_text().splitlines()) >= 8)
+    run.send_signal(signal.SIGINT)
+    assert run.wait(timeout=60) == 130
+    # The last attack of each worker may have been ended or not yet scored; those before it were finished.
+    assert len(list(out.glob("*.json"))) >= 4
+    assert faults.outlived(mark) == 0
+
+
 def test_sealed_cells_run_on_several_workers(bench: Run) -> None:
     from bench.errors import BenchError
     from bench.sandbox import require

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 from bench import plan, records, runner, scene, work
 from bench.errors import BenchError
 from bench.estimates import Costs, Forecast
-from bench.execute import Scenes
+from bench.execute import Scenes, blank
 from bench.locks import Locks
 from bench.progress import Progress
 from bench.registry import Registry
@@ -53,6 +55,54 @@ def test_a_release_is_made_once_for_all_attacks_on_it_but_an_oracle_is_never_sha
         assert np.array_equal(release.encodings, releases[0].encodings)
     ((cell, about),) = tasks(["rss"], [1])
     assert scenes.get(cell, about, "cpu", lambda text: None, None).release is not releases[-1]
+
+
+def test_a_worker_that_outlives_a_run_makes_the_next_ones_release_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[str] = []
+    honest = scene.build
+    monkeypatch.setattr(scene, "build", lambda cell, **k: built.append(cell.attack.label) or honest(cell, **k))
+    unit = work.Unit(tuple(tasks(["rss", "rss:top=2"], [0])))
+    for name in ("first", "second"):  # the defense may have been edited between them
+        jobs = work.Job(name, "cpu", Limits(), patience_s=60, stage=lambda text: None)
+        assert len(work.run(unit, jobs)) == 2
+    assert built == ["rss", "rss"]
+
+
+def test_an_edited_plugin_is_another_cell_though_this_process_knew_the_old_one(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    source = (PLUGINS / "toy.py").read_text()
+
+    def described() -> str:
+        axes = {"encoder": ["toy"], "defense": ["none"], "attack": ["rss"]}
+        (cell,) = plan.cells(Registry((str(mine),)), axes, {"examples": 40, "candidates": 120})
+        found: str = records.describe(cell)["id"]
+        return found
+
+    mine.write_text(source)
+    first = described()
+    assert described() == first
+    mine.write_text(source + "# edited\n")
+    assert described() != first
+
+
+def test_what_another_run_has_just_done_counts_however_it_ended(tmp_path: Path) -> None:
+    ((cell, about),) = tasks(["rss"], [0])
+    settings = runner.Settings(out=tmp_path, details=True)
+    began = time.time()
+    records.save(tmp_path, {**blank(about), "status": "failed", "error": "it broke"})
+    assert runner.known(settings, about, cell) is None  # a failure of an earlier run is tried again
+    fresh = runner.known(settings, about, cell, began)
+    assert fresh is not None
+    assert fresh["status"] == "failed"
+    assert runner.known(settings, about, cell, time.time() + 60) is None
+
+
+def test_of_a_cell_that_is_named_twice_the_one_that_keeps_more_is_run() -> None:
+    ((cell, about),) = tasks(["rss"], [0])
+    more = replace(cell, samples=3, answers=True)
+    assert runner._demanding(more, (cell, about)) is more
+    assert runner._demanding(cell, (more, about)) is more
+    assert runner._demanding(cell, None) is cell
 
 
 def test_a_unit_travels_as_words_and_is_refused_where_the_cell_would_be_another() -> None:
