@@ -215,8 +215,8 @@ def test_encoders_are_checked_too() -> None:
 
 
 def test_a_file_stands_for_its_plugins_and_a_broken_one_fails(bench: Run, tmp_path: Path) -> None:
-    assert len(conformance.targets(FLAWED)) == 7
-    with pytest.raises(UsageError, match="stands for 7 plugins"):
+    assert len(conformance.targets(FLAWED)) == 8
+    with pytest.raises(UsageError, match="stands for 8 plugins"):
         conformance.check(FLAWED)
     path = tmp_path / "bad.py"
     path.write_text(f"import not_there_xyz\n{(PLUGINS / 'toy.py').read_text().replace('from __future__', '# ')}")
