@@ -125,6 +125,24 @@ def test_a_table_has_the_worst_case_first_and_marks() -> None:
     assert any(line.startswith("|  | sees |") and "corpus, encodings" in line for line in lines)
 
 
+def test_failures_stay_in_the_worst_case_and_in_the_summary() -> None:
+    tag = {"main": 1}
+    some = [made("a", "unmix", LEAK, suites=tag), *(failed("a", "unmix", LEAK, seed=s, suites=tag) for s in (1, 2))]
+    lost = [failed(d, "rss", LEAK, seed=s, suites=tag) for d in "ab" for s in (0, 1, 2)]
+    files = texts(*some, *lost)
+    rows = {row["defense"]: row for row in json.loads(files["board.json"])["defenses"]}
+    assert (rows["a"]["attacks"], rows["a"]["attacks_failed"]) == (2, 1)
+    assert (rows["a"]["worst"]["failed"], rows["a"]["worst"]["runs"]) == (2, 3)
+    assert (rows["b"]["worst"], rows["b"]["attacks"], rows["b"]["attacks_failed"]) == (None, 1, 1)
+    summary = files["../README.md"]
+    assert "| a |  | 0.400 [0.390, 0.410] ✗ 2/3<br>unmix, tier 1, of 2 attacks, 1 failed |" in summary
+    assert "| b |  | ✗ every attack failed |" in summary
+    assert "✗: runs that failed" in summary
+    table = files["boards/main.md"]
+    assert "| 1 | a | 0.400 [0.390, 0.410] ✗ 2/3<br>unmix, 200 × 1, of 2 attacks, 1 failed |" in table
+    assert "| – | b | ✗ every attack failed |" in table
+
+
 def test_other_protocols_are_other_columns() -> None:
     half = made(leak=LEAK, protocol={**made(leak=LEAK)["protocol"], "coverage": 0.5})
     table = texts(made(leak=LEAK), half)["boards/adhoc.md"]

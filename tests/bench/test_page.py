@@ -133,6 +133,17 @@ def test_the_board_sorts_by_any_attack_and_starts_with_what_hides_best(show: Sho
     assert rss == sorted(rss, reverse=True)
 
 
+def test_attacks_that_failed_are_counted_beside_the_worst_case(show: Show) -> None:
+    driver = show()
+    said = "return [...document.querySelectorAll('.matrix tbody tr')].filter(r => r.cells[0].textContent === " \
+        "arguments[0]).map(r => r.querySelector('.worst').innerText)"  # fmt: skip
+    assert all("1 of 6 attacks failed" in text for text in driver.execute_script(said, "none"))
+    assert not any("failed" in text for text in driver.execute_script(said, "texthide"))
+    assert one(driver, ".leak.none abbr").get_attribute("title") == "3 of 3 runs failed"
+    driver = show(state="#attack=rep-recon")
+    assert all("every attack" in text for text in driver.execute_script(said, "none"))
+
+
 def test_filters_leave_what_fits(show: Show) -> None:
     from selenium.webdriver.support.select import Select
 
