@@ -11,7 +11,7 @@ from typing import Any
 from . import records
 from .answer import plain
 from .errors import UsageError
-from .pooling import command
+from .pooling import command, strange
 from .records import Record
 from .shelf import protocol
 from .table import budget
@@ -44,6 +44,9 @@ def show(path: Path, record: Record) -> None:
         console.print(_table(record))
     console.print(f"file    {path.as_posix()}", markup=False, soft_wrap=True)
     console.print(f"repeat  {repeat(path, record)}", markup=False, soft_wrap=True)
+    if foreign := strange(record):
+        said = f"FILE is the file that holds {' and '.join(foreign)}; leave --plugin out if an installed package does"
+        console.print(f"        {plain(said)}", markup=False, soft_wrap=True)
 
 
 def _by_id(name: str, folders: Sequence[Path]) -> Path:

@@ -21,7 +21,10 @@ def test_show_prints_the_command_that_gives_the_same_record(bench: Run, tmp_path
     assert {key: shown[key] for key in record} == record
     words = shown["command"].split()
     assert words[:2] == ["bench", "run"]
-    again = bench(*words[1:], "--out", "again", "--plugin", str(PLUGINS / "toy.py"), "--json")
+    said = bench("show", record["id"][:6]).stdout
+    assert "FILE is the file that holds encoder toy" in said
+    assert words[-2:] == ["--plugin", "FILE"]
+    again = bench(*words[1:-1], str(PLUGINS / "toy.py"), "--out", "again", "--json")
     (repeated,) = json.loads(again.stdout)
     assert (repeated["id"], repeated["metrics"]) == (record["id"], record["metrics"])
 
