@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from bench import leaderboard
-from bench.blocks import escaped
+from bench.blocks import Table, escaped, markdown
 from bench.errors import BenchError
 from tests.conftest import PLUGINS, TINY
 from tests.making import failed, made, priced, saved
@@ -173,6 +174,40 @@ def test_samples_are_a_table_and_anybodys_text_is_harmless() -> None:
     assert "A | $<$b$>$query$<$/b$>$ \\& 100\\%" in made_of["boards/adhoc.tex"]
     assert "\\toprule" in made_of["boards/adhoc.tex"]
     assert escaped("50% of a_b → {ε} [x](y)") == "50\\% of a\\_b $\\to$ \\{$\\varepsilon$\\} x"
+
+
+def test_markdown_of_strangers_stays_text() -> None:
+    error = "![x](https://evil.example/p.png) [click](boards/../../x) **b** `a b` [1, 2](www.evil.example) &lt; \\| $x$"
+    name = "mine:text=_[a]_"
+    sample = {"example": "![q](//evil.example/q.png) snake_case", "answer": "__loud__", "right": False}
+    made_of = texts(failed(name, error=error), made("b", leak=LEAK, samples=[sample]), made("b", name, LEAK))
+    table = made_of["boards/adhoc.md"]
+    said = (
+        r"!\[x\](https\://evil.example/p.png) \[click\](boards/../../x) \*\*b\*\* \`a b\` "
+        r"\[1, 2\](www\.evil.example) &amp;lt; \\| \$x\$"
+    )
+    assert said in table
+    assert r"| !\[q\](//evil.example/q.png) snake_case | \_\_loud\_\_ |" in table
+    assert r"mine:text=\_\[a\]\_" in table
+    # The board's own markup is as it was.
+    assert re.search(r"seed 0 \(`\w{10}`\): ", table)
+    assert "| 0.400 [0.390, 0.410]<br>" in table
+    assert "| [adhoc](boards/adhoc.md) |" in made_of["leaderboard.md"]
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("a\\|b", "| a\\\\\\|b |"),  # a backslash of theirs must not free the bar
+        ("[x](boards/../x.md)", "| \\[x\\](boards/../x.md) |"),
+        ("``x` y", "| \\``x` y |"),
+        ("# big", "| \\# big |"),
+        ("[0.1, 0.2]: x", "| \\[0.1, 0.2\\]: x |"),
+        ("0.5 [-0.1, 0.2] (0.3)", "| 0.5 [-0.1, 0.2] (0.3) |"),
+    ],
+)
+def test_a_cell_of_a_table_is_one_line_of_text(text: str, row: str) -> None:
+    assert markdown([Table(["h"], [[text]])]).splitlines()[-1] == row
 
 
 def test_utility_has_tables_of_its_own() -> None:
