@@ -13,6 +13,7 @@ from .answer import plain
 from .errors import UsageError
 from .pooling import command, strange
 from .records import Record
+from .shape import fault
 from .shelf import protocol
 from .table import budget
 
@@ -25,6 +26,8 @@ def find(name: str, folders: Sequence[Path]) -> tuple[Path, Record]:
     record = records.read(path)
     if record is None:
         raise UsageError(f"{path} is not a record that can be shown")
+    if wrong := fault(record, attacked="training" not in record):
+        raise UsageError(f"{path} is not a whole record: {wrong}")
     return path, record
 
 

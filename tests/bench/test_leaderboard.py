@@ -232,11 +232,15 @@ def test_damaged_and_foreign_records_are_left_out_with_a_word(bench: Run, home: 
     del bare["protocol"]
     (folder / "bare.json").write_text(json.dumps(bare))
     saved(folder, made("y", suites={"../../escaped": 1}))
+    saved(folder, made("flat", metrics={"recall": 0.5}), made("odd", outcomes={"metric": "recall", "values": 7}))
+    saved(folder, made("when", cost={"ended": 3}), made("unsaid", samples=[{"example": "q"}]))
+    saved(folder, {**priced("cheap", 0.9), "majority": {}})
     done = bench("leaderboard", "--out", "two")
     assert done.returncode == 0
     for said in ("half.json cannot be used", "list.json cannot", "later.json cannot", "record bare lacks"):
         assert said in done.stderr
-    assert "its metrics, seed or suites" in done.stderr
+    for part in ("suites", "metrics", "outcomes", "cost", "samples", "majority"):
+        assert f"lacks what a table needs ({part} is not as a record has it): left out" in done.stderr
     assert tree(home / "one") == tree(home / "two")
 
 

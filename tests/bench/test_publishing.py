@@ -76,3 +76,9 @@ def test_show_takes_files_and_folders_and_explains_what_it_cannot_find(
     assert "no such file" in bench("show", "gone.json").stderr
     (folder / "half.json").write_text("{")
     assert bench("show", str(folder / "half.json")).returncode == 2
+    bare = {"schema": 1, "id": "bare", "status": "ok", "metrics": {}}
+    for name, record in {"bare": bare, "flat": made("x", metrics={"recall": 0.5})}.items():
+        (folder / f"{name}.json").write_text(json.dumps(record))
+        done = bench("show", str(folder / f"{name}.json"))
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+        assert "is not a whole record: " in done.stderr
