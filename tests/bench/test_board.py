@@ -120,6 +120,13 @@ def test_holes_are_what_the_suite_names_and_no_record_answers() -> None:
     assert (unknown["holes"], unknown["problem"]) == (0, "its file is not among the suites of this project")
 
 
+def test_a_suite_of_ones_own_is_not_held_against_the_projects_of_that_name() -> None:
+    tag = {"texthide-table3": 1}
+    mine = board.build([made("mine", "theirs", suites=tag)], [])["suites"]["texthide-table3"]
+    assert (mine["title"], mine["holes"], mine["places"]) == ("", 0, [])
+    assert mine["problem"] == "no record is of a cell that this project's suite of that name has"
+
+
 def test_utility_stands_beside_what_is_undefended() -> None:
     tag = {"texthide-table1": 1}
     trials = [priced(d, v, seed=s, suites=tag) for d, v in (("none", 0.9), ("texthide", 0.6)) for s in (0, 1)]
