@@ -49,7 +49,7 @@ def latex(blocks: Sequence[Block]) -> str:
 
 def _markdown(block: Block) -> str:
     if isinstance(block, Heading):
-        return f"{'#' * block.level} {block.text}"
+        return f"{'#' * block.level} {_one_line(block.text)}"
     if isinstance(block, Text):
         return block.text
     if isinstance(block, Items):
@@ -62,9 +62,24 @@ def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join("<br>".join(parts).replace("|", "\\|") for parts in lines) + " |"
 
 
+# What the board itself writes into a line, and what a stranger may write as well: an id, a link to a neighbouring
+# board, an interval that is no link's text.
+_OURS = r"`\w+`|\[[\w .+-]+\]\(boards/[\w.+-][\w .+-]*\.md\)|\[-?[\d.]+, -?[\d.]+\](?![(\[:])"
+# Everything else that Markdown, as GitHub reads it, makes something of. An underscore inside a word is nothing to it,
+# nor is an ampersand that begins no entity; a bare address would become a link.
+_THEIRS = r"[\\`*~$\[\]]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.|^[#>+]"
+_MARKUP = re.compile(rf"(?P<ours>{_OURS})|(?P<entity>&(?=#?\w+;))|(?P<tag><)|(?P<theirs>{_THEIRS})", re.IGNORECASE)
+
+
 def _one_line(text: str) -> str:
-    """Errors and sentences are anybody's: no markup of theirs may come through."""
-    return _folded(text).replace("<", "&lt;")
+    """Errors, sentences and labels are anybody's: no markup of theirs may come through."""
+    return _MARKUP.sub(_harmless, _folded(text))
+
+
+def _harmless(found: re.Match[str]) -> str:
+    if found["theirs"]:
+        return f"\\{found[0]}"
+    return {"entity": "&amp;", "tag": "&lt;", "ours": found[0]}[found.lastgroup or "ours"]
 
 
 def _folded(text: str) -> str:

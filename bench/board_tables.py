@@ -1,4 +1,4 @@
-"""The pages of the board: what stands in the table of a suite, and below it."""
+"""The page of each board: what stands in the table of a suite, and below it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from .blocks import Block, Heading, Items, Table, Text
 from .board import Board
+from .board_front import epsilon, interval, worst
 from .shelf import ADHOC
 from .table import METRICS
 
@@ -46,50 +47,6 @@ def page(board: Board, name: str) -> list[Block]:
     return blocks
 
 
-def index(board: Board) -> list[Block]:
-    """The front page: what boards there are, and the main one in short."""
-    rows = [
-        [
-            f"[{name}](boards/{name}.md)",
-            suite["title"],
-            str(suite["version"] or ""),
-            *(str(suite[what]) for what in ("records", "failed", "superseded")),
-            "?" if suite["problem"] else str(suite["holes"]),
-        ]
-        for name, suite in board["suites"].items()
-    ]
-    head = ["board", "what", "version", "records", "failed", "superseded", "missing"]
-    how = "[How to read it](../docs/leaderboard.md). Boards are .md, .csv (a line for each record) and .tex; "
-    return [
-        Heading("Leaderboard", 1),
-        Text(f"Made by `bench leaderboard` from {board['records']} records; do not edit."),
-        Text(f"{how}board.json holds all of it."),
-        *summary(board),
-        Heading("Boards"),
-        Table(head, rows),
-    ]
-
-
-def summary(board: Board, name: str = "main") -> list[Block]:
-    """One table: what the strongest attack finds of what each defense hides."""
-    rows = [row for row in board["defenses"] if row["suite"] == name and row["worst"]]
-    if not rows:
-        return [Text(f"No records of the suite `{name}` yet.")]
-    places = sorted({(row["dataset"], row["encoder"]) for row in rows})
-    found = {(row["defense"], row["dataset"], row["encoder"]): row for row in rows}
-    # As in the first place, and what is missing there after it.
-    order = dict.fromkeys(
-        row["defense"] for row in sorted(rows, key=lambda r: places.index((r["dataset"], r["encoder"])))
-    )
-    lines = []
-    for defense in order:
-        some = [found.get((defense, *place)) for place in places]
-        budget = next((_epsilon(row) for row in some if row and row["epsilon"]), "")
-        lines.append([defense, budget, *("–" if row is None else _short(row) for row in some)])
-    said = "The share of private sentences that the strongest attack finds, its 95 % interval, and the tier (1: best)."
-    return [Text(said), Table(["defense", "ε claimed → held", *(", ".join(p) for p in places)], lines)]
-
-
 def matrix(ranks: Sequence[Cell], cells: Sequence[Cell]) -> Table:
     """Defenses down, attacks across, the worst case first."""
     columns = sorted({(c["attack"], c["protocol"]) for c in cells})
@@ -100,10 +57,10 @@ def matrix(ranks: Sequence[Cell], cells: Sequence[Cell]) -> Table:
     sees = [", ".join(by_column[column][0]["sees"]) for column in columns]
     rows = [["", "sees", *[""] * len(extra), "", *sees]]
     for row in ranks:
-        about = [*([_epsilon(row)] if budgets else []), *([_utility(row)] if priced else [])]
+        about = [*([epsilon(row)] if budgets else []), *([_utility(row)] if priced else [])]
         here = [[c for c in by_column[column] if c["defense"] == row["defense"]] for column in columns]
         values = ["\n".join(map(_value, some)) or "–" for some in here]
-        rows.append([str(row["tier"] or "–"), row["defense"], *about, _worst(row), *values])
+        rows.append([str(row["tier"] or "–"), row["defense"], *about, worst(row), *values])
     return Table(["tier", "defense", *extra, "worst case", *heads], rows)
 
 
@@ -136,7 +93,7 @@ def _value(cell: Cell) -> str:
     beside += [] if cell["cost"]["attack_s"] is None else [_seconds(cell["cost"]["attack_s"])]
     signs = {"random": "≈", "stronger": "↑", "failed": f"✗ {failed}/{runs}"}
     marks = " ".join(sign for mark, sign in signs.items() if mark in cell["marks"])
-    lines = [f"{_interval(cell)} {marks}".rstrip(), ", ".join(beside)]
+    lines = [f"{interval(cell)} {marks}".rstrip(), ", ".join(beside)]
     lines += [
         f"{p['metric']} {cell['metrics'][p['metric']][0]:.3f}, theirs {p['value']:.3f}"
         for p in cell["published"]
@@ -145,29 +102,8 @@ def _value(cell: Cell) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _worst(row: Cell) -> str:
-    worst = row["worst"]
-    if worst is None:
-        return "no attack came to an end"
-    tried = "the only attack" if row["attacks"] == 1 else f"of {row['attacks']} attacks"
-    return f"{_interval(worst)}\n{worst['attack']}, {worst['protocol']}, {tried}"
-
-
-def _short(row: Cell) -> str:
-    return f"{_interval(row['worst'])}\n{row['worst']['attack']}, tier {row['tier']}"
-
-
 def _seconds(value: float) -> str:
     return f"{value:,.0f} s" if value >= 10 else f"{value:.2g} s"
-
-
-def _interval(cell: Cell) -> str:
-    return f"{cell['value']:.3f} [{cell['low']:.3f}, {cell['high']:.3f}]"
-
-
-def _epsilon(row: Cell) -> str:
-    budget = row["epsilon"]
-    return f"{budget['nominal']:g} → {budget['accounted']:.4g}" if budget else ""
 
 
 def _utility(row: Cell) -> str:
@@ -233,7 +169,7 @@ def _metric(parts: Sequence[float | None] | None) -> str:
 def _prices(prices: Sequence[dict[str, Any]]) -> Table:
     rows = [
         [
-            *(p["defense"], _epsilon(p), metric, str(p["epochs"])),
+            *(p["defense"], epsilon(p), metric, str(p["epochs"])),
             f"{mean:.3f}" + ("" if deviation is None else f" ± {deviation:.3f}"),
             *map(_maybe, (bare, majority)),
             " ".join(_printed(q) for q in p["published"] if q["metric"] == metric) or "–",

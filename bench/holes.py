@@ -56,6 +56,10 @@ def look(
         # Said here and not on the board, which is to be the same on every machine that can read the file.
         print(f"suite {name}: what is missing is not known: {error}", file=sys.stderr)
         return Suite(problem="its file names what is not installed here, or is damaged")
+    if sum(suite.missing.values()) == sum(suite.named.values()):
+        # A suite is known by its file's name, and anybody may call theirs main.toml: neither this one's title nor its
+        # cells are then theirs.
+        return Suite(problem="no record is of a cell that this project's suite of that name has")
     return suite
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from . import board, board_csv, shelf, site
 from .blocks import latex, markdown
-from .board_tables import index, page, summary
+from .board_front import index, summary
+from .board_tables import page
 from .files import replacing
 from .records import Record
 from .registry import Registry

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import outcomes, shelf
 from .records import Record, path_of
+from .registry import Registry
 from .table import METRICS
 
 # Metrics that say which share of the private examples an attack found; by these defenses are ranked.
@@ -96,24 +98,43 @@ def epsilon(records: Iterable[Record]) -> dict[str, float] | None:
 
 
 def command(records: Sequence[Record], file: Path | None = None) -> str:
-    """What repeats the numbers. A sealed run cannot be drawn again from its seed, only from its record."""
+    """What repeats the numbers. A sealed run cannot be drawn again from its seed, only from its record.
+
+    Every size is given, also where it is the usual one: an attack may have a protocol of its own, which what is left
+    out would be taken from. `--plugin FILE` stands for the file of a plugin that is none of this project's.
+    """
     first = records[0]
+    plugins = ["--plugin", "FILE"] if strange(first) else []
     if first.get("sealed"):
         path = file or path_of(PUBLISHED, first)
-        return f"bench run --replay {shlex.quote(path.as_posix())}"
+        return shlex.join(["bench", "run", "--replay", path.as_posix(), *plugins])
     kinds = [kind for kind in ("defense", "attack", "dataset", "encoder") if kind in first]
     words = ["bench", "run" if "attack" in first else "utility"]
     words += [word for kind in kinds for word in (f"--{kind}", first[kind]["label"])]
     words += ["--seed", *(str(r["seed"]) for r in records)]
     if "attack" not in first:
         words += ["--train-epochs", str(first["training"]["epochs"]), *["--shared-layer"] * first["training"]["shared"]]
-        return shlex.join(words)
+        return shlex.join([*words, *plugins])
     size = {**first["protocol"], "public": first["public"] and first["public"].get("label")}
     for name, value in size.items():
-        usual = {"coverage": 1, "split": "train"}.get(name)
-        if value is not None and value != usual:
-            words += [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
-    return shlex.join(words)
+        if value is not None:
+            words += [f"--{name}", repr(value) if isinstance(value, float) else str(value)]
+    return shlex.join([*words, *plugins])
+
+
+def strange(record: Record) -> list[str]:
+    """The plugins of a record that this project does not bring.
+
+    By name alone, and whatever is installed: a board is to be the same on every machine.
+    """
+    kinds = {"defense": "defense", "attack": "attack", "dataset": "dataset", "encoder": "encoder", "public": "dataset"}
+    found = [(kind, record[part]["name"]) for part, kind in kinds.items() if record.get(part)]
+    return [f"{kind} {name}" for kind, name in dict.fromkeys(found) if name not in _own(kind)]
+
+
+@lru_cache(maxsize=8)
+def _own(kind: str) -> frozenset[str]:
+    return frozenset(name for name, entry in Registry().of(kind).items() if entry.built_in)
 
 
 def rounded(value: float | None) -> Any:

@@ -92,12 +92,21 @@ def _row(
     basis: str | None,
 ) -> dict[str, Any]:
     parts = ("attack", "metric", "value", "low", "high", "protocol")
+    came = {entry.cell["attack"] for entry in entries if entry.cell["value"] is not None}
+    # Tried, and no seed of any protocol came to an end: that says nothing on the defense, and must not look as if.
+    lost = {entry.cell["attack"] for entry in entries if entry.cell["failed"]} - came
     return {
         "dataset": dataset,
         "encoder": encoder,
         "defense": defense,
-        "worst": worst and {part: worst.cell[part] for part in parts},
-        "attacks": len({entry.cell["attack"] for entry in entries if entry.cell["value"] is not None}),
+        "worst": worst
+        and {
+            **{part: worst.cell[part] for part in parts},
+            "failed": len(worst.cell["failed"]),
+            "runs": len(worst.cell["seeds"]),
+        },
+        "attacks": len(came | lost),
+        "attacks_failed": len(lost),
         "tier": tier,
         "basis": basis,
         # What holds after as many encodings as the strongest attack saw; others may have seen fewer.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -12,11 +11,10 @@ from pathlib import Path
 
 from . import records as stored
 from .records import Record
+from .shape import fault
 
 # The board of records that were run for no suite.
 ADHOC = "adhoc"
-# What may be the name of a suite: it becomes that of a file.
-_NAME = re.compile(r"\w[\w .+-]*")
 
 Same = Callable[[Record], tuple[str, ...]]
 
@@ -35,8 +33,8 @@ def read(folder: Path) -> tuple[list[Record], list[Record]]:
     """The records of attacks and of utility in a folder, without those that lack what a table needs."""
     utility = folder / "utility"
     return (
-        [r for r in stored.read_all(folder) if _whole(r, experiment)],
-        [r for r in stored.read_all(utility) if _whole(r, training)] if utility.is_dir() else [],
+        [r for r in stored.read_all(folder) if _whole(r, True)],
+        [r for r in stored.read_all(utility) if _whole(r, False)] if utility.is_dir() else [],
     )
 
 
@@ -111,15 +109,8 @@ def _age(record: Record) -> tuple[str, str]:
     return record["cost"].get("ended", ""), record["id"]
 
 
-def _whole(record: Record, same: Same) -> bool:
-    try:
-        same(record)
-        _age(record)
-        ok = isinstance(record["metrics"], dict) and isinstance(record["seed"], int)
-        named = all(_NAME.fullmatch(name) and isinstance(n, int) for name, n in record.get("suites", {}).items())
-        missing = "" if ok and named else "its metrics, seed or suites"
-    except (KeyError, TypeError, AttributeError) as error:
-        missing = f"{error}"
+def _whole(record: Record, attacked: bool) -> bool:
+    missing = fault(record, attacked=attacked)
     if missing:
         print(f"record {record['id']} lacks what a table needs ({missing}): left out", file=sys.stderr)
     return not missing

@@ -11,8 +11,9 @@ from typing import Any
 from . import records
 from .answer import plain
 from .errors import UsageError
-from .pooling import command
+from .pooling import command, strange
 from .records import Record
+from .shape import fault
 from .shelf import protocol
 from .table import budget
 
@@ -25,6 +26,8 @@ def find(name: str, folders: Sequence[Path]) -> tuple[Path, Record]:
     record = records.read(path)
     if record is None:
         raise UsageError(f"{path} is not a record that can be shown")
+    if wrong := fault(record, attacked="training" not in record):
+        raise UsageError(f"{path} is not a whole record: {wrong}")
     return path, record
 
 
@@ -44,6 +47,9 @@ def show(path: Path, record: Record) -> None:
         console.print(_table(record))
     console.print(f"file    {path.as_posix()}", markup=False, soft_wrap=True)
     console.print(f"repeat  {repeat(path, record)}", markup=False, soft_wrap=True)
+    if foreign := strange(record):
+        said = f"FILE is the file that holds {' and '.join(foreign)}; leave --plugin out if an installed package does"
+        console.print(f"        {plain(said)}", markup=False, soft_wrap=True)
 
 
 def _by_id(name: str, folders: Sequence[Path]) -> Path:

@@ -83,7 +83,7 @@ def test_the_leaderboard_runs_smoke_on_a_push_and_every_suite_once_a_week(tmp_pa
         return json.loads(value)
 
     assert chosen("push") == ["smoke"]
-    assert chosen("schedule") == sorted(path.stem for path in (ROOT / "leaderboards" / "suites").glob("*.toml"))
+    assert sorted(chosen("schedule")) == sorted(path.stem for path in (ROOT / "leaderboards" / "suites").glob("*.toml"))
     assert chosen("workflow_dispatch", "unmix") == ["unmix"]
     done = plan("workflow_dispatch", '"; touch harmed; "', tmp_path)
     assert done.returncode != 0
@@ -96,3 +96,76 @@ def test_the_leaderboard_workflow_shows_what_it_made() -> None:
     assert jobs["publish"]["permissions"] == {"contents": "write"}
     assert jobs["deploy"]["permissions"] == {"pages": "write", "id-token": "write"}
     assert any(step.get("uses", "").startswith("actions/deploy-pages@") for step in jobs["deploy"]["steps"])
+
+
+def git(folder: Path, *words: str) -> str:
+    name = ("-c", "user.name=n", "-c", "user.email=n@example.org", "-c", "init.defaultBranch=main")
+    return subprocess.run(["git", *name, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def test_only_main_is_published_and_nothing_is_merged_or_unpacked_over_a_checkout() -> None:
+    jobs = load("leaderboard.yml")["jobs"]
+    writing = {name for name, job in jobs.items() if "write" in (job.get("permissions") or {}).values()}
+    assert writing == {"publish", "deploy"}
+    assert all(jobs[name]["if"] == "github.ref == 'refs/heads/main'" for name in writing)
+    assert not any("strategy" in job for job in jobs.values())
+    (taken,) = (s for s in jobs["publish"]["steps"] if s.get("uses", "").startswith("actions/download-artifact@"))
+    assert taken["with"]["path"].startswith("${{ runner.temp }}/")
+    assert jobs["publish"]["steps"][0]["with"]["ref"] == "${{ needs.run.outputs.sha }}"
+    (kept,) = (s for s in jobs["run"]["steps"] if s.get("uses", "").startswith("actions/upload-artifact@"))
+    assert not {"leaderboards", "leaderboards/suites"} & set(kept["with"]["path"].split())
+
+
+def test_publishing_keeps_what_others_pushed_and_runs_no_hook(tmp_path: Path) -> None:
+    """The publish job's own script, on a main that went on while the suites ran."""
+    origin, other, checkout, made = (tmp_path / name for name in ("origin.git", "other", "checkout", "board"))
+    git(tmp_path, "init", "--bare", str(origin))
+    git(tmp_path, "clone", str(origin), str(other))
+    (other / "leaderboards" / "boards").mkdir(parents=True)
+    (other / "leaderboards" / "boards" / "gone.md").write_text("old")
+    (other / "README.md").write_text("old\n")
+    git(other, "add", "."), git(other, "commit", "-m", "one"), git(other, "push", "origin", "HEAD:main")
+    git(tmp_path, "clone", str(origin), str(checkout))
+    git(checkout, "checkout", "--detach")
+    (other / "leaderboards" / "suites").mkdir()
+    (other / "leaderboards" / "suites" / "mine.toml").write_text("version = 2")
+    git(other, "add", "."), git(other, "commit", "-m", "two"), git(other, "push", "origin", "HEAD:main")
+    (made / "leaderboards" / "boards").mkdir(parents=True)
+    (made / "leaderboards" / "boards" / "main.md").write_text("new")
+    (made / "leaderboards" / "suites").mkdir()
+    (made / "leaderboards" / "suites" / "mine.toml").write_text("version = 1")
+    (made / "README.md").write_text("new\n")
+    hook = checkout / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\ntouch harmed\n")
+    hook.chmod(0o755)
+    (step,) = (s for s in load("leaderboard.yml")["jobs"]["publish"]["steps"] if "run" in s)
+    script = step["run"].replace("${{ github.sha }}", "abc")
+    env = {**os.environ, "BOARD": str(made)}
+    for _ in range(2):  # the second time there is nothing to say
+        done = subprocess.run(["bash", "-eo", "pipefail", "-c", script], cwd=checkout, env=env, capture_output=True)
+        assert done.returncode == 0, done.stderr
+    assert not (checkout / "harmed").exists()
+    assert git(origin, "log", "--format=%s", "main").split("\n")[:3] == ["Board: records of abc", "two", "one"]
+    files = git(origin, "ls-tree", "-r", "--name-only", "main").split()
+    assert files == ["README.md", "leaderboards/boards/main.md", "leaderboards/suites/mine.toml"]
+    assert git(origin, "show", "main:leaderboards/suites/mine.toml") == "version = 2"
+    # A link would be written through, or would show what it points to.
+    (made / "leaderboards" / "boards" / "link.md").symlink_to("/etc/hostname")
+    assert subprocess.run(["bash", "-eo", "pipefail", "-c", script], cwd=checkout, env=env).returncode == 1
+
+
+@pytest.mark.skipif(not shutil.which("jq"), reason="jq is not installed: apt-get install jq")
+def test_a_suite_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
+    """The run job's own script, with a bench that fails."""
+    (step,) = (s for s in load("leaderboard.yml")["jobs"]["run"]["steps"] if "SUITES" in s.get("env", {}))
+    for name, text in {"one": 'attack = "rss"', "two": "seed = 0"}.items():
+        (tmp_path / "leaderboards" / "suites").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "leaderboards" / "suites" / f"{name}.toml").write_text(text)
+    program = tmp_path / ".venv" / "bin" / "bench"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\necho "$1 $3" >> called\nexit 2\n')
+    program.chmod(0o755)
+    env = {**os.environ, "SUITES": '["one","two"]'}
+    subprocess.run(["bash", "-eo", "pipefail", "-c", step["run"]], cwd=tmp_path, env=env, check=True)
+    assert (tmp_path / "called").read_text().split("\n")[:2] == ["run one", "utility two"]

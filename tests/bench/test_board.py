@@ -28,7 +28,8 @@ def test_a_cell_pools_seeds_and_says_where_it_comes_from() -> None:
     assert (cell["metric"], cell["value"], cell["protocol"]) == ("recall", 0.4, "100 × 1")
     assert cell["low"] == pytest.approx(0.4 - 0.01 / math.sqrt(3), abs=1e-4)
     assert cell["command"] == (
-        "bench run --defense none --attack rss --dataset cola --encoder minilm --seed 0 1 2 --examples 100 --epochs 1"
+        "bench run --defense none --attack rss --dataset cola --encoder minilm --seed 0 1 2 --examples 100 --epochs 1 "
+        "--coverage 1.0 --split train"
     )
     assert cell["cost"] == {"attack_s": 1.5, "peak_mib": 100.0}
     assert json.loads(board.dump(board.build(records, [])))["schema"] == 1
@@ -52,10 +53,23 @@ def test_failed_runs_are_counted_and_random_and_sealed_ones_marked() -> None:
     assert found["texthide", "rss"]["marks"] == ["random"]
     assert found["b", "rss"]["marks"] == ["sealed"]
     assert re.fullmatch(
-        r"bench run --replay leaderboards/records/cola\.minilm\.b\.rss\.s0\.\w+\.json", found["b", "rss"]["command"]
+        r"bench run --replay leaderboards/records/cola\.minilm\.b\.rss\.s0\.\w+\.json --plugin FILE",
+        found["b", "rss"]["command"],
     )
     (lost,) = cells(failed(status="timeout")).values()
     assert (lost["value"], lost["metric"], lost["marks"]) == (None, None, ["failed"])
+
+
+def test_a_command_says_every_size_and_that_a_file_is_needed() -> None:
+    # rep-recon's own protocol takes queries from dev: train is not what it would take by itself.
+    size = {"examples": 4, "epochs": 1, "candidates": 20, "coverage": 0.1 + 0.2, "split": "train"}
+    said = pooling.command([made(attack="rep-recon", protocol=size)])
+    assert said.endswith("--examples 4 --epochs 1 --candidates 20 --coverage 0.30000000000000004 --split train")
+    assert pooling.strange(made()) == []
+    mine = made("mine:k=2", "theirs", public={"name": "papers", "label": "papers"})
+    assert pooling.strange(mine) == ["defense mine", "attack theirs", "dataset papers"]
+    assert pooling.command([mine]).endswith("--public papers --plugin FILE")
+    assert pooling.command([priced("mine", 0.5)]).endswith("--train-epochs 5 --plugin FILE")
 
 
 def test_a_newer_version_of_a_suite_supersedes_and_newer_code_too() -> None:
@@ -104,6 +118,13 @@ def test_holes_are_what_the_suite_names_and_no_record_answers() -> None:
     assert board.build(smaller, [])["suites"]["texthide-table3"]["holes"] == 17
     unknown = board.build([made(suites={"nobody-knows": 3})], [])["suites"]["nobody-knows"]
     assert (unknown["holes"], unknown["problem"]) == (0, "its file is not among the suites of this project")
+
+
+def test_a_suite_of_ones_own_is_not_held_against_the_projects_of_that_name() -> None:
+    tag = {"texthide-table3": 1}
+    mine = board.build([made("mine", "theirs", suites=tag)], [])["suites"]["texthide-table3"]
+    assert (mine["title"], mine["holes"], mine["places"]) == ("", 0, [])
+    assert mine["problem"] == "no record is of a cell that this project's suite of that name has"
 
 
 def test_utility_stands_beside_what_is_undefended() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from bench import leaderboard
-from bench.blocks import escaped
+from bench.blocks import Table, escaped, markdown
 from bench.errors import BenchError
 from tests.conftest import PLUGINS, TINY
 from tests.making import failed, made, priced, saved
@@ -125,6 +126,24 @@ def test_a_table_has_the_worst_case_first_and_marks() -> None:
     assert any(line.startswith("|  | sees |") and "corpus, encodings" in line for line in lines)
 
 
+def test_failures_stay_in_the_worst_case_and_in_the_summary() -> None:
+    tag = {"main": 1}
+    some = [made("a", "unmix", LEAK, suites=tag), *(failed("a", "unmix", LEAK, seed=s, suites=tag) for s in (1, 2))]
+    lost = [failed(d, "rss", LEAK, seed=s, suites=tag) for d in "ab" for s in (0, 1, 2)]
+    files = texts(*some, *lost)
+    rows = {row["defense"]: row for row in json.loads(files["board.json"])["defenses"]}
+    assert (rows["a"]["attacks"], rows["a"]["attacks_failed"]) == (2, 1)
+    assert (rows["a"]["worst"]["failed"], rows["a"]["worst"]["runs"]) == (2, 3)
+    assert (rows["b"]["worst"], rows["b"]["attacks"], rows["b"]["attacks_failed"]) == (None, 1, 1)
+    summary = files["../README.md"]
+    assert "| a |  | 0.400 [0.390, 0.410] ✗ 2/3<br>unmix, tier 1, of 2 attacks, 1 failed |" in summary
+    assert "| b |  | ✗ every attack failed |" in summary
+    assert "✗: runs that failed" in summary
+    table = files["boards/main.md"]
+    assert "| 1 | a | 0.400 [0.390, 0.410] ✗ 2/3<br>unmix, 200 × 1, of 2 attacks, 1 failed |" in table
+    assert "| – | b | ✗ every attack failed |" in table
+
+
 def test_other_protocols_are_other_columns() -> None:
     half = made(leak=LEAK, protocol={**made(leak=LEAK)["protocol"], "coverage": 0.5})
     table = texts(made(leak=LEAK), half)["boards/adhoc.md"]
@@ -157,6 +176,40 @@ def test_samples_are_a_table_and_anybodys_text_is_harmless() -> None:
     assert escaped("50% of a_b → {ε} [x](y)") == "50\\% of a\\_b $\\to$ \\{$\\varepsilon$\\} x"
 
 
+def test_markdown_of_strangers_stays_text() -> None:
+    error = "![x](https://evil.example/p.png) [click](boards/../../x) **b** `a b` [1, 2](www.evil.example) &lt; \\| $x$"
+    name = "mine:text=_[a]_"
+    sample = {"example": "![q](//evil.example/q.png) snake_case", "answer": "__loud__", "right": False}
+    made_of = texts(failed(name, error=error), made("b", leak=LEAK, samples=[sample]), made("b", name, LEAK))
+    table = made_of["boards/adhoc.md"]
+    said = (
+        r"!\[x\](https\://evil.example/p.png) \[click\](boards/../../x) \*\*b\*\* \`a b\` "
+        r"\[1, 2\](www\.evil.example) &amp;lt; \\| \$x\$"
+    )
+    assert said in table
+    assert r"| !\[q\](//evil.example/q.png) snake_case | \_\_loud\_\_ |" in table
+    assert r"mine:text=\_\[a\]\_" in table
+    # The board's own markup is as it was.
+    assert re.search(r"seed 0 \(`\w{10}`\): ", table)
+    assert "| 0.400 [0.390, 0.410]<br>" in table
+    assert "| [adhoc](boards/adhoc.md) |" in made_of["leaderboard.md"]
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("a\\|b", "| a\\\\\\|b |"),  # a backslash of theirs must not free the bar
+        ("[x](boards/../x.md)", "| \\[x\\](boards/../x.md) |"),
+        ("``x` y", "| \\``x` y |"),
+        ("# big", "| \\# big |"),
+        ("[0.1, 0.2]: x", "| \\[0.1, 0.2\\]: x |"),
+        ("0.5 [-0.1, 0.2] (0.3)", "| 0.5 [-0.1, 0.2] (0.3) |"),
+    ],
+)
+def test_a_cell_of_a_table_is_one_line_of_text(text: str, row: str) -> None:
+    assert markdown([Table(["h"], [[text]])]).splitlines()[-1] == row
+
+
 def test_utility_has_tables_of_its_own() -> None:
     tag = {"texthide-table1": 1}
     trials = tuple(priced(d, v, suites=tag) for d, v in (("none", 0.9), ("texthide", 0.6)))
@@ -179,11 +232,15 @@ def test_damaged_and_foreign_records_are_left_out_with_a_word(bench: Run, home: 
     del bare["protocol"]
     (folder / "bare.json").write_text(json.dumps(bare))
     saved(folder, made("y", suites={"../../escaped": 1}))
+    saved(folder, made("flat", metrics={"recall": 0.5}), made("odd", outcomes={"metric": "recall", "values": 7}))
+    saved(folder, made("when", cost={"ended": 3}), made("unsaid", samples=[{"example": "q"}]))
+    saved(folder, {**priced("cheap", 0.9), "majority": {}})
     done = bench("leaderboard", "--out", "two")
     assert done.returncode == 0
     for said in ("half.json cannot be used", "list.json cannot", "later.json cannot", "record bare lacks"):
         assert said in done.stderr
-    assert "its metrics, seed or suites" in done.stderr
+    for part in ("suites", "metrics", "outcomes", "cost", "samples", "majority"):
+        assert f"lacks what a table needs ({part} is not as a record has it): left out" in done.stderr
     assert tree(home / "one") == tree(home / "two")
 
 

@@ -45,7 +45,9 @@ def driver() -> Iterator[Any]:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     empty: dict[str, Any] = {"schema": 1, "records": 0, "suites": {}, "cells": [], "defenses": []}
-    boards = {"small": board(), "hostile": hostile(), "large": board(rows=5000), "empty": empty}
+    unknown = board(datasets=("cola",))
+    unknown["suites"]["smoke"]["problem"] = "its file is damaged"
+    boards = {"small": board(), "hostile": hostile(), "large": board(rows=5000), "empty": empty, "unknown": unknown}
     for name, made in boards.items():
         (folder / f"{name}.html").write_text(page(made, ["pictures/heatmap.svg"]), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in boards}
@@ -131,6 +133,23 @@ def test_the_board_sorts_by_any_attack_and_starts_with_what_hides_best(show: Sho
     one(driver, "[data-sort='attack:rss']").click()
     rss = driver.execute_script(values, "[aria-label^='rss on'] .number")
     assert rss == sorted(rss, reverse=True)
+
+
+def test_attacks_that_failed_are_counted_beside_the_worst_case(show: Show) -> None:
+    driver = show()
+    said = "return [...document.querySelectorAll('.matrix tbody tr')].filter(r => r.cells[0].textContent === " \
+        "arguments[0]).map(r => r.querySelector('.worst').innerText)"  # fmt: skip
+    assert all("1 of 6 attacks failed" in text for text in driver.execute_script(said, "none"))
+    assert not any("failed" in text for text in driver.execute_script(said, "texthide"))
+    assert one(driver, ".leak.none abbr").get_attribute("title") == "3 of 3 runs failed"
+    driver = show(state="#attack=rep-recon")
+    assert all("every attack" in text for text in driver.execute_script(said, "none"))
+
+
+def test_holes_that_could_not_be_counted_are_not_none(show: Show) -> None:
+    said = one(show("unknown", state="#suite=smoke"), "#suite").text
+    assert "What is missing is not known: its file is damaged." in said
+    assert "not known" not in one(show("unknown", state="#suite=main"), "#suite").text
 
 
 def test_filters_leave_what_fits(show: Show) -> None:

@@ -21,7 +21,10 @@ def test_show_prints_the_command_that_gives_the_same_record(bench: Run, tmp_path
     assert {key: shown[key] for key in record} == record
     words = shown["command"].split()
     assert words[:2] == ["bench", "run"]
-    again = bench(*words[1:], "--out", "again", "--plugin", str(PLUGINS / "toy.py"), "--json")
+    said = bench("show", record["id"][:6]).stdout
+    assert "FILE is the file that holds encoder toy" in said
+    assert words[-2:] == ["--plugin", "FILE"]
+    again = bench(*words[1:-1], str(PLUGINS / "toy.py"), "--out", "again", "--json")
     (repeated,) = json.loads(again.stdout)
     assert (repeated["id"], repeated["metrics"]) == (record["id"], record["metrics"])
 
@@ -73,3 +76,9 @@ def test_show_takes_files_and_folders_and_explains_what_it_cannot_find(
     assert "no such file" in bench("show", "gone.json").stderr
     (folder / "half.json").write_text("{")
     assert bench("show", str(folder / "half.json")).returncode == 2
+    bare = {"schema": 1, "id": "bare", "status": "ok", "metrics": {}}
+    for name, record in {"bare": bare, "flat": made("x", metrics={"recall": 0.5})}.items():
+        (folder / f"{name}.json").write_text(json.dumps(record))
+        done = bench("show", str(folder / f"{name}.json"))
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+        assert "is not a whole record: " in done.stderr

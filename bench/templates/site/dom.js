@@ -49,12 +49,14 @@ const MARKS = {
 
 const marksOf = (cell) => [...cell.marks, ...(cell.published.length ? ["published"] : [])].filter((m) => m in MARKS);
 
+const meant = (cell, mark) => (mark === "failed" ? `${cell.failed.length} of ${cell.seeds.length} runs failed` : MARKS[mark][1]);
+
 const marks = (cell) =>
-  el("span", { class: "marks" }, marksOf(cell).map((m) => el("abbr", { title: MARKS[m][1] }, MARKS[m][0])));
+  el("span", { class: "marks" }, marksOf(cell).map((m) => el("abbr", { title: meant(cell, m) }, MARKS[m][0])));
 
 const spoken = (cell) => {
   const said = cell.value === null ? "failed" : `${number(cell.value)} ${range(cell.low, cell.high)}`;
-  return [`${cell.attack} on ${cell.defense}: ${said}`, ...marksOf(cell).map((m) => MARKS[m][1])].join(", ");
+  return [`${cell.attack} on ${cell.defense}: ${said}`, ...marksOf(cell).map((m) => meant(cell, m))].join(", ");
 };
 
 // Shares of what is private; an attack that is judged by anything else is shown and not ranked.

@@ -48,9 +48,11 @@ const controls = () => {
   const suite = Object.hasOwn(packed.suites, state.suite) ? packed.suites[state.suite] : null;
   const version = known(suite?.version) ? `, version ${suite.version}` : "";
   const gaps = suite ? [[suite.holes, "cells not run"], [suite.failed, "failed"]].filter(([count]) => count) : [];
+  // Where the suite's file could not be read, no holes were counted: that is not the same as none.
+  const unknown = suite?.problem ? `What is missing is not known: ${suite.problem}.` : "";
   const said = suite ? [`${state.suite}${version}`, suite.title].filter(Boolean).join(": ") : "";
   $("suite").textContent = suite
-    ? [`${said}.`, ...gaps.map(([count, what]) => `${count} ${what}.`), suite.differs].filter(Boolean).join(" ")
+    ? [`${said}.`, unknown, ...gaps.map(([count, what]) => `${count} ${what}.`), suite.differs].filter(Boolean).join(" ")
     : "";
 };
 

@@ -25,6 +25,8 @@ const lineOf = (defense, list) => {
     defense,
     attacks,
     worst,
+    // Attacks of which no run came to an end: they say nothing on the defense, and are counted beside its worst case.
+    lost: [...grouped(list, (c) => c.attack).values()].filter((same) => same.every((c) => c.value === null && c.failed.length)).length,
     // What holds after as many encodings as the strongest attack saw.
     epsilon: (worst.epsilon ? worst : list.find((c) => c.epsilon))?.epsilon,
     rank: ranked.get(`${state.suite}\n${placeOf(list[0])}\n${defense}`),
@@ -32,6 +34,13 @@ const lineOf = (defense, list) => {
 };
 
 const useful = (line) => Object.entries(line.rank?.utility ?? {})[0];
+
+// The worst case is that of the attacks that came to an end; how many did not stands beside it.
+const worstOf = (line) => {
+  const lost = line.lost ? `; ${line.lost} of ${line.attacks.size} attacks failed` : "";
+  const said = line.lost === line.attacks.size ? "every attack" : `${line.worst.attack}${lost}`;
+  return el("td", { class: "right worst" }, leak(line.worst, el("small", {}, said)));
+};
 
 const utility = (line) => {
   const [metric, [mean, deviation, undefended]] = useful(line) ?? [null, []];
@@ -89,7 +98,7 @@ const section = (list) => {
       {},
       el("th", { scope: "row", class: "code" }, label(line.defense)),
       tiers && el("td", { class: "right tier" }, String(line.rank?.tier ?? "–")),
-      el("td", { class: "right worst" }, leak(line.worst, el("small", {}, line.worst.attack))),
+      worstOf(line),
       attacks.map((a) => cellOf(line, a)),
       private_ && el("td", { class: "right" }, claim(line.epsilon)),
       costs && utility(line),
