@@ -6,6 +6,7 @@ from typing import Any
 
 from .blocks import Block, Heading, Table, Text
 from .board import Board
+from .table import claim
 
 Cell = dict[str, Any]
 
@@ -97,4 +98,4 @@ def interval(cell: Cell) -> str:
 
 def epsilon(row: Cell) -> str:
     budget = row["epsilon"]
-    return f"{budget['nominal']:g} → {budget['accounted']:.4g}" if budget else ""
+    return claim(budget["nominal"], budget["accounted"]) if budget else ""

@@ -78,7 +78,11 @@ def budget(notes: dict[str, Any]) -> str:
     """`1 → 27.1`: the ε that is claimed and the one that holds."""
     if "accounted" not in notes:
         return ""
-    return f"{notes['nominal']['epsilon']:g} → {notes['accounted']['epsilon']:.4g}"
+    return claim(notes["nominal"]["epsilon"], notes["accounted"]["epsilon"])
+
+
+def claim(nominal: float, accounted: float) -> str:
+    return f"{nominal:g} → {accounted:,.0f}" if accounted >= 1000 else f"{nominal:g} → {accounted:.4g}"
 
 
 def _value(record: Record, name: str) -> str:
