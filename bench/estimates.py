@@ -94,8 +94,13 @@ def cost_of(record: Record) -> Cost | None:
     cost = record["cost"]
     if record["status"] != "ok" or "attack_s" not in cost:
         return None
-    seconds = sum(cost.get(part, 0.0) for part in ("release_s", "attack_s", "score_s"))
-    return Cost(seconds, cost.get("peak_mib", 0.0))
+    return Cost(spent(record), cost.get("peak_mib", 0.0))
+
+
+def spent(record: Record) -> float:
+    """Seconds that a cell took, from its release to its score."""
+    seconds: float = sum(record["cost"].get(part, 0.0) for part in ("release_s", "attack_s", "score_s"))
+    return seconds
 
 
 def spoken(seconds: float | None) -> str:

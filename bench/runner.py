@@ -18,7 +18,7 @@ from typing import Any
 
 from . import executors, outcomes, records, vectors, wall, work
 from .errors import BenchError
-from .estimates import Costs, Forecast
+from .estimates import Costs, Forecast, spent
 from .execute import blank
 from .locks import Locks
 from .plan import Cell
@@ -243,8 +243,7 @@ class _Run:
         record["suites"] = before.get("suites", {})
         record = records.save(self._settings.out, records.tagged(record, cell))
         self._done[record["id"]] = record
-        spent = sum(value for name, value in record["cost"].items() if name.endswith("_s"))
-        self._progress.done(cell.title, record, spent)
+        self._progress.done(cell.title, record, spent(record))
         for what, times in record.get("tried", {}).get("attempts", {}).items():
             said = f"{cell.attack.name} {what} ({times} times)" if times > 1 else f"{cell.attack.name} {what}"
             self._progress.note(said)
