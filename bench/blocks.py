@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 from .answer import plain
 
@@ -35,7 +36,14 @@ class Table:
     rows: Sequence[Sequence[str]]
 
 
-Block = Heading | Text | Items | Table
+@dataclass(frozen=True)
+class Aside:
+    """What a sheet of paper has no room for: left out of LaTeX."""
+
+    parts: Sequence[Heading | Text | Items | Table]
+
+
+Block = Heading | Text | Items | Table | Aside
 
 
 def markdown(blocks: Sequence[Block]) -> str:
@@ -43,8 +51,9 @@ def markdown(blocks: Sequence[Block]) -> str:
 
 
 def latex(blocks: Sequence[Block]) -> str:
-    """To be read by \\input; needs booktabs."""
-    return "% Made by bench leaderboard; needs \\usepackage{booktabs}.\n" + "\n\n".join(map(_latex, blocks)) + "\n"
+    """To be read by \\input."""
+    printed = (_latex(block) for block in blocks if not isinstance(block, Aside))
+    return f"{NEEDS}\n" + "\n\n".join(printed) + "\n"
 
 
 def _markdown(block: Block) -> str:
@@ -54,6 +63,8 @@ def _markdown(block: Block) -> str:
         return block.text
     if isinstance(block, Items):
         return "\n".join(f"- {_one_line(line)}" for line in block.lines)
+    if isinstance(block, Aside):
+        return "\n\n".join(map(_markdown, block.parts))
     return "\n".join([_row(block.head), _row(["---"] * len(block.head)), *map(_row, block.rows)])
 
 
@@ -114,7 +125,14 @@ def escaped(text: str) -> str:
     return _SIGN.sub(lambda found: SIGNS[found[0]], _LINK.sub(r"\1", text))
 
 
-def _latex(block: Block) -> str:
+# Shrinks what is wider than the line, and leaves the rest as it is.
+FIT = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%"
+NEEDS = """% Made by bench leaderboard; needs \\usepackage{booktabs,graphicx}. A wide table shrinks to the line: give it a page in
+% landscape. What has no room in print, all metrics and the ids of the records, is in the .csv of the same name.
+\\providecommand{\\benchcell}[1]{\\begin{tabular}[t]{@{}l@{}}#1\\end{tabular}}"""
+
+
+def _latex(block: Heading | Text | Items | Table) -> str:
     if isinstance(block, Heading):
         return f"\\{LEVELS[block.level]}*{{{escaped(block.text)}}}"
     if isinstance(block, Text):
@@ -122,23 +140,33 @@ def _latex(block: Block) -> str:
     if isinstance(block, Items):
         points = "\n".join(f"  \\item {escaped(_folded(line))}" for line in block.lines)
         return f"\\begin{{itemize}}\n{points}\n\\end{{itemize}}"
+    columns = len(block.head)
+    # Broken finer where there are many columns: letters that are read beat lines that are few.
+    width = 18 if columns > 7 else 28
     lines = [
-        f"\\begin{{tabular}}{{{'l' * len(block.head)}}}",
+        "\\noindent",
+        FIT,
+        f"\\begin{{tabular}}{{{'l' * columns}}}",
         "\\toprule",
-        _line(block.head),
+        _line(block.head, width),
         "\\midrule",
-        *map(_line, block.rows),
+        *(_line(row, width) for row in block.rows),
         "\\bottomrule",
-        "\\end{tabular}",
+        "\\end{tabular}}\\par",
     ]
     return "\n".join(lines)
 
 
-def _line(cells: Sequence[str]) -> str:
-    return " & ".join(map(_stacked, cells)) + " \\\\"
+def _line(cells: Sequence[str], width: int) -> str:
+    return " & ".join(_stacked(cell, width) for cell in cells) + " \\\\"
 
 
-def _stacked(cell: str) -> str:
-    lines = [escaped(_folded(line)) for line in cell.split("\n")]
+_TOGETHER = re.compile(r"(?<=,) (?=-?[\d.]+\])|(?<=\d) (?=s\b)")  # an interval, a time
+
+
+def _stacked(cell: str, width: int) -> str:
+    whole = (_TOGETHER.sub("\N{NO-BREAK SPACE}", _folded(line)) for line in cell.split("\n"))
+    broken = (wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""] for line in whole)
+    lines = [escaped(part.replace("\N{NO-BREAK SPACE}", " ")) for parts in broken for part in parts]
     # A bracket at the start of a line would be read as the space above it.
-    return lines[0] if len(lines) == 1 else "\\shortstack[l]{" + "\\\\{}".join(lines) + "}"
+    return lines[0] if len(lines) == 1 else "\\benchcell{" + "\\\\{}".join(lines) + "}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .blocks import Block, Heading, Items, Table, Text
+from .blocks import Aside, Block, Heading, Items, Table, Text
 from .board import Board
 from .board_front import epsilon, interval, worst
 from .shelf import ADHOC
@@ -40,7 +40,7 @@ def page(board: Board, name: str) -> list[Block]:
         if here:
             ranks = [row for row in rows if (row["dataset"], row["encoder"]) == place]
             blocks += [matrix(ranks, here), *_footnotes(ranks), *_failures(here), *_samples(here)]
-            blocks += [Heading("All metrics", 3), _metrics(here)]
+            blocks.append(Aside([Heading("All metrics", 3), _metrics(here)]))
         priced = [p for p in prices if (p["dataset"], p["encoder"]) == place]
         blocks += [Heading("What it costs in accuracy", 3), _prices(priced)] if priced else []
     blocks += _theirs(board, name)
