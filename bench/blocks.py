@@ -127,8 +127,9 @@ def escaped(text: str) -> str:
 
 # Shrinks what is wider than the line, and leaves the rest as it is.
 FIT = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%"
-NEEDS = """% Made by bench leaderboard; needs \\usepackage{booktabs,graphicx}. A wide table shrinks to the line: give it a page in
-% landscape. What has no room in print, all metrics and the ids of the records, is in the .csv of the same name.
+NEEDS = """% Made by bench leaderboard; needs \\usepackage{booktabs,graphicx}.
+% A wide table shrinks to the line: give it a page in landscape. What has no room in print, all metrics and the ids of
+% the records, is in the .csv of the same name.
 \\providecommand{\\benchcell}[1]{\\begin{tabular}[t]{@{}l@{}}#1\\end{tabular}}"""
 
 
