@@ -17,7 +17,7 @@ PLAIN = (
     *("value", "low", "high", "random", "random_low", "random_high"),
     *("seeds", "ids", "failed", "epsilon", "published", "marks", "stronger"),
 )
-# A cell has samples of every seed; a reader wants a few.
+# A suite may keep more, and several suites may; a reader wants a few.
 SAMPLES = 5
 # How close an answer comes to its sentence, as records say it.
 NEAR = ("jaccard", "tfidf", "sbert")

@@ -20,7 +20,7 @@ from .registry import Entry, Registry
 
 AXES = ("dataset", "encoder", "defense", "attack", "seed")
 SIZES = ("examples", "epochs", "candidates", "coverage", "split", "public")
-# What a suite has kept in its records.
+# What a suite has kept in its records of the first seed.
 KEPT = ("samples", "answers")
 # A defense's `public` option that leaves the choice to the data set.
 AUTO = "auto"
@@ -192,9 +192,10 @@ def from_suite(
             axes["attack"] = _fitting(registry, attacks, axes.get("dataset") or DEFAULTS["dataset"], sealed)
             if not axes["attack"]:
                 continue
-        kept = {key: table[key] for key in KEPT if key in table}
+        # Of the first seed only: other seeds draw other sentences, and records are no place for a data set.
+        kept = {_seeds(axes)[0]: {key: table[key] for key in KEPT if key in table}}
         some = cells(registry, axes, {key: table.get(key) for key in SIZES}, sealed=sealed)
-        found += [dataclasses.replace(cell, suite=suite, **kept) for cell in some]
+        found += [dataclasses.replace(cell, suite=suite, **kept.get(cell.seed, {})) for cell in some]
     if not found and attacks:
         raise UsageError(f"suite {name} has no cell for {', '.join(attacks)}: its data are of another kind")
     if not found:

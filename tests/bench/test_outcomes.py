@@ -94,6 +94,11 @@ def test_samples_are_kept_where_a_suite_asks_and_wrong_answers_only_on_demand(su
     assert all(s["answer"] in (None, s["example"]) for s in mixed["samples"])
 
 
+def test_samples_are_of_the_first_seed_alone(suite: Callable[..., Any]) -> None:
+    found = suite("seeds", more="samples = 2\nseed = [3, 1]")
+    assert {r["seed"]: len(r.get("samples", [])) for r in found} == {3: 2, 1: 0}
+
+
 def test_a_suite_that_wants_more_gets_it_and_one_that_wants_less_takes_what_is_there(suite: Callable[..., Any]) -> None:
     suite("few", more="samples = 1")
     _, mixed = suite("open", more="samples = 12\nanswers = true")
