@@ -6,6 +6,7 @@ A picture whose numbers the board does not have is left out: an empty frame woul
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from . import plots_tables
@@ -104,7 +105,7 @@ def _handle(name: str, look: dict[str, Any]) -> Any:
 
 
 def success_epsilon(board: dict[str, Any]) -> dict[str, bytes] | None:
-    """The leak against the ε that is claimed; below each, the ε that holds."""
+    """The leak against the ε that is claimed; below each, the ε that holds for what the attacks see."""
     groups: dict[tuple[tuple[str, str], str], list[Cell]] = defaultdict(list)
     for cell in board["cells"]:
         nominal = number((cell.get("epsilon") or {}).get("nominal"))
@@ -123,7 +124,9 @@ def success_epsilon(board: dict[str, Any]) -> dict[str, bytes] | None:
     def put(figure: Any) -> None:
         for key, axis in zip(panels, grid(figure, len(panels), min(len(panels), 2)), strict=True):
             (dataset, encoder), kind = key
-            steps: dict[float, Any] = {c["epsilon"]["nominal"]: c["epsilon"].get("accounted") for c in groups[key]}
+            steps: dict[float, list[Any]] = defaultdict(list)
+            for cell in groups[key]:
+                steps[cell["epsilon"]["nominal"]].append(cell["epsilon"].get("accounted"))
             ticks = sorted(steps)
             lines: dict[str, dict[float, float]] = defaultdict(dict)
             for cell in groups[key]:
@@ -132,16 +135,20 @@ def success_epsilon(board: dict[str, Any]) -> dict[str, bytes] | None:
                 lines[cell["attack"]][x] = max(cell["value"], lines[cell["attack"]].get(x, 0.0))
             curves(axis, len(ticks), {name: sorted(lines[name].items()) for name in sorted(lines)}, look)
             axis.set_xticks(range(len(ticks)), [f"{t:,g}\n{_held(steps[t])}" for t in ticks])
-            axis.set(xlabel="ε claimed; below it, the ε that holds", ylabel="leak")
+            axis.set(xlabel="ε claimed; below it, the ε that holds, by protocol", ylabel="leak")
             axis.set_title(clean(f"{dataset}, {encoder}: {kind}", 60))
 
     rows = -(-len(panels) // 2)
     return picture(put, 3.9 * min(len(panels), 2), 2.5 * rows)
 
 
-def _held(accounted: Any) -> str:
-    found = number(accounted)
-    return "?" if found is None else (f"{found:,.0f}" if found >= 100 else f"{found:.3g}")
+def _held(accounted: Sequence[Any]) -> str:
+    """From the least to the most: attacks that see more encodings of a sentence see more of its budget spent."""
+    found = sorted(value for value in map(number, accounted) if value is not None)
+    if not found:
+        return "?"
+    said = (f"{value:,.0f}" if value >= 100 else f"{value:.3g}" for value in (found[0], found[-1]))
+    return " to ".join(dict.fromkeys(said))
 
 
 def recall_mk(board: dict[str, Any]) -> dict[str, bytes] | None:

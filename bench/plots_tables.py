@@ -86,11 +86,9 @@ def reconstructions(board: dict[str, Any]) -> dict[str, bytes] | None:
     if not shown:
         return None
     (place,) = places(shown, 1)
-    best: dict[str, Cell] = {}
-    for cell in shown:
-        here = (cell["dataset"], cell["encoder"]) == place
-        if here and cell["value"] > best.get(cell["defense"], {"value": -1.0})["value"]:
-            best[cell["defense"]] = cell
+    # Of attacks that find as much, the one whose answers can be shown.
+    telling = sorted(shown, key=lambda c: (c["value"], sum(s.get("answer") is not None for s in c["samples"])))
+    best = {cell["defense"]: cell for cell in telling if (cell["dataset"], cell["encoder"]) == place}
     blocks = _varied(best)
     lines = [_block(cell) for cell in blocks]
     step = 0.155
@@ -136,7 +134,7 @@ def _pair(sample: dict[str, Any]) -> tuple[list[str], list[str]]:
     answer = sample.get("answer")
     if answer is None:
         near = f" (words in common {sample['jaccard']:.0%})" if sample.get("jaccard") is not None else ""
-        said = f"another sentence, not shown{near}"
+        said = f"another sentence{' of the same mix' if sample['right'] else ''}, not shown{near}"
     else:
         said = clean(answer)
     mark = "✓ " if sample["right"] else "✗ "

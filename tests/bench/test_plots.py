@@ -59,3 +59,21 @@ def test_labels_are_read_with_the_defaults_that_they_leave_out() -> None:
     assert brief("none") == "none"
     assert "\x07" not in clean(HOSTILE)
     assert clean("a" * 300, 10) == "a" * 9 + "…"
+
+
+def test_the_epsilon_that_holds_is_a_range_where_attacks_see_more_or_less() -> None:
+    assert plots._held([144.2, 13.63, None, 13.63]) == "13.6 to 144"
+    assert plots._held([0.5, 0.5]) == "0.5"
+    assert plots._held([None]) == "?"
+
+
+def test_of_attacks_that_find_as_much_the_one_whose_answers_can_be_shown() -> None:
+    made = board(datasets=("cola",))
+    some = [c for c in made["cells"] if c["defense"] == "none"][:2]
+    for cell, answer in zip(some, ("quite so", None), strict=True):
+        cell.update(value=1.0, samples=[{"example": "quite so", "answer": answer, "right": True, "jaccard": 0.1}])
+    drawn = plots.draw({**made, "cells": some[::-1]})["pictures/reconstructions.svg"]
+    assert b"not shown" not in drawn
+    assert b"quite so" in drawn
+    hidden = plots.draw({**made, "cells": some[1:]})["pictures/reconstructions.svg"]
+    assert b"another sentence of the same mix, not shown" in hidden

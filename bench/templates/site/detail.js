@@ -63,13 +63,14 @@ const published = (cell) => {
 
 const sample = (s) => {
   const near = s.near.map(([name, v]) => `${name} ${number(v)}`).join(", ");
-  const said = s.answer ?? `a wrong sentence, not shown${near ? ` (${near})` : ""}`;
+  const other = s.right ? "another sentence of the same mix" : "a wrong sentence";
+  const said = s.answer ?? `${other}, not shown${near ? ` (${near})` : ""}`;
   const same = s.answer === s.example;
   return el(
     "li",
     {},
     el("q", {}, s.example),
-    el("p", { class: s.right ? "right-answer" : "wrong-answer" }, s.right ? "✓ found" : "✗ ", same ? "" : said),
+    el("p", { class: s.right ? "right-answer" : "wrong-answer" }, s.right ? "✓ found" : "✗ ", same ? "" : s.right ? `: ${said}` : said),
   );
 };
 
