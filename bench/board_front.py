@@ -6,7 +6,7 @@ from typing import Any
 
 from .blocks import Block, Heading, Table, Text
 from .board import Board
-from .table import claim
+from .table import claim, held
 
 Cell = dict[str, Any]
 
@@ -51,12 +51,16 @@ def summary(board: Board, name: str = "main") -> list[Block]:
     lines = []
     for defense in order:
         some = [found.get((defense, *place)) for place in places]
-        budget = next((epsilon(row) for row in some if row and row["epsilon"]), "")
+        budget = next((f"{row['epsilon']['nominal']:g}" for row in some if row and row["epsilon"]), "")
         lines.append([defense, budget, *("–" if row is None else _short(row) for row in some)])
     said = "The share of private sentences that the strongest attack finds, its 95 % interval, and the tier (1: best)."
+    if any(row["epsilon"] for row in rows):
+        said += " The ε that holds is the one for what that attack sees."
+    if any("≈" in cell for line in lines for cell in line):
+        said += " ≈: no better than random guessing."
     if any("✗" in cell for line in lines for cell in line):
         said += " ✗: runs that failed; a value is that of the others."
-    return [Text(said), Table(["defense", "ε claimed → held", *(", ".join(p) for p in places)], lines)]
+    return [Text(said), Table(["defense", "ε claimed", *(", ".join(p) for p in places)], lines)]
 
 
 def worst(row: Cell) -> str:
@@ -64,7 +68,7 @@ def worst(row: Cell) -> str:
     if found is None:
         return _unmeasured(row)
     tried = "the only attack" if row["attacks"] == 1 else _tried(row)
-    return f"{interval(found)}{_survived(found)}\n{found['attack']}, {found['protocol']}, {tried}"
+    return f"{interval(found)}{_marks(found)}\n{found['attack']}, {found['protocol']}, {tried}"
 
 
 def _short(row: Cell) -> str:
@@ -72,8 +76,9 @@ def _short(row: Cell) -> str:
     if found is None:
         return _unmeasured(row)
     lost = [_tried(row)] if row["attacks_failed"] else []
-    below = ", ".join([found["attack"], f"tier {row['tier']}", *lost])
-    return f"{interval(found)}{_survived(found)}\n{below}"
+    budget = [f"ε {held(row['epsilon']['accounted'])} holds"] if row["epsilon"] else []
+    below = ", ".join([found["attack"], f"tier {row['tier']}", *budget, *lost])
+    return f"{interval(found)}{_marks(found)}\n{below}"
 
 
 def _unmeasured(row: Cell) -> str:
@@ -87,9 +92,10 @@ def _tried(row: Cell) -> str:
     return f"of {row['attacks']} attacks{lost}"
 
 
-def _survived(worst: Cell) -> str:
-    """A value that rests on the seeds that came through says so."""
-    return f" ✗ {worst['failed']}/{worst['runs']}" if worst["failed"] else ""
+def _marks(worst: Cell) -> str:
+    """A value that is that of a random guess says so, and one that rests on the seeds that came through."""
+    lost = f" ✗ {worst['failed']}/{worst['runs']}" if worst["failed"] else ""
+    return f"{' ≈' if worst['at_random'] else ''}{lost}"
 
 
 def interval(cell: Cell) -> str:

@@ -104,6 +104,7 @@ def _row(
             **{part: worst.cell[part] for part in parts},
             "failed": len(worst.cell["failed"]),
             "runs": len(worst.cell["seeds"]),
+            "at_random": "random" in worst.cell["marks"],
         },
         "attacks": len(came | lost),
         "attacks_failed": len(lost),

@@ -82,7 +82,11 @@ def budget(notes: dict[str, Any]) -> str:
 
 
 def claim(nominal: float, accounted: float) -> str:
-    return f"{nominal:g} → {accounted:,.0f}" if accounted >= 1000 else f"{nominal:g} → {accounted:.4g}"
+    return f"{nominal:g} → {held(accounted)}"
+
+
+def held(accounted: float) -> str:
+    return f"{accounted:,.0f}" if accounted >= 1000 else f"{accounted:.4g}"
 
 
 def _value(record: Record, name: str) -> str:

@@ -126,6 +126,26 @@ def test_a_table_has_the_worst_case_first_and_marks() -> None:
     assert any(line.startswith("|  | sees |") and "corpus, encodings" in line for line in lines)
 
 
+def test_the_summary_gives_the_epsilon_that_holds_for_the_strongest_attack_of_each_place() -> None:
+    here, there = (made("a", "unmix", LEAK, dataset=d, suites={"main": 1}) for d in ("cola", "sst2"))
+    here["notes"] = {"nominal": {"epsilon": 8.0}, "accounted": {"epsilon": 27.123}}
+    there["notes"] = {"nominal": {"epsilon": 8.0}, "accounted": {"epsilon": 9021.6}}
+    (row,) = (line for line in texts(here, there)["leaderboard.md"].splitlines() if line.startswith("| a |"))
+    budget, first, second = (cell.strip() for cell in row.strip("|").split("|")[1:])
+    assert budget == "8"
+    assert first.endswith("<br>unmix, tier 1, ε 27.12 holds")
+    assert second.endswith("<br>unmix, tier 1, ε 9,022 holds")
+
+
+def test_a_worst_case_that_is_a_random_guess_says_so() -> None:
+    hidden = made("a", "rss", LEAK * 0, suites={"main": 1})
+    files = texts(hidden, made("b", "rss", LEAK, suites={"main": 1}))
+    assert "| 0.000 [-0.010, 0.010] ≈<br>rss, tier 1 |" in files["leaderboard.md"]
+    assert "≈: no better than random guessing" in files["leaderboard.md"]
+    assert "≈" not in next(line for line in files["leaderboard.md"].splitlines() if line.startswith("| b |"))
+    assert "≈" not in texts(made("b", "rss", LEAK, suites={"main": 1}))["leaderboard.md"]
+
+
 def test_failures_stay_in_the_worst_case_and_in_the_summary() -> None:
     tag = {"main": 1}
     some = [made("a", "unmix", LEAK, suites=tag), *(failed("a", "unmix", LEAK, seed=s, suites=tag) for s in (1, 2))]
