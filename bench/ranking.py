@@ -25,6 +25,15 @@ class Entry:
         return self.cell["metric"] in LEAKS and self.cell["value"] is not None
 
     @property
+    def strength(self) -> tuple[bool, float]:
+        """What is no better than guessing is no leak, be it larger: the level of a guess depends on the protocol."""
+        return not self.at_random, self.cell["value"]
+
+    @property
+    def at_random(self) -> bool:
+        return "random" in self.cell["marks"]
+
+    @property
     def coverage(self) -> float:
         return float(self.records[0]["protocol"]["coverage"])
 
@@ -70,7 +79,7 @@ def ranked(bootstrap: Bootstrap, entries: Sequence[Entry]) -> list[dict[str, Any
         worst = {name: _strongest(some) for name, some in defenses.items()}
         known = {name: entry for name, entry in worst.items() if entry is not None}
         tier, first = 0, ""
-        for name in sorted(known, key=lambda n: (known[n].cell["value"], n)):
+        for name in sorted(known, key=lambda n: (known[n].strength, n)):
             basis = None
             if first:
                 differs, basis = _compare(bootstrap, known[name], known[first], defenses[name], defenses[first])
@@ -104,7 +113,7 @@ def _row(
             **{part: worst.cell[part] for part in parts},
             "failed": len(worst.cell["failed"]),
             "runs": len(worst.cell["seeds"]),
-            "at_random": "random" in worst.cell["marks"],
+            "at_random": worst.at_random,
         },
         "attacks": len(came | lost),
         "attacks_failed": len(lost),
@@ -151,7 +160,7 @@ def _leaks_more(bootstrap: Bootstrap, one: Entry, other: Entry) -> tuple[bool, b
 def _strongest(entries: Sequence[Entry]) -> Entry | None:
     some = [entry for entry in entries if entry.ranked]
     # Of equals the one that is surest.
-    return max(some, key=lambda e: (e.cell["value"], e.cell["low"], e.cell["attack"]), default=None)
+    return max(some, key=lambda e: (e.strength, e.cell["low"], e.cell["attack"]), default=None)
 
 
 def target(cell: dict[str, Any]) -> tuple[str, ...]:

@@ -146,6 +146,16 @@ def test_a_worst_case_that_is_a_random_guess_says_so() -> None:
     assert "≈" not in texts(made("b", "rss", LEAK, suites={"main": 1}))["leaderboard.md"]
 
 
+def test_guessing_is_the_worst_case_only_where_nothing_is_better() -> None:
+    chance = {"random": 0.2, "random_low": 0.1, "random_high": 0.45}
+    lucky, real = made("a", "xie-hong", LEAK, suites={"main": 1}), made("a", "rss", LEAK / 2, suites={"main": 1})
+    lucky["metrics"]["recall"] |= chance
+    (row,) = json.loads(texts(lucky, real)["board.json"])["defenses"]
+    assert (row["worst"]["attack"], row["worst"]["at_random"]) == ("rss", False)
+    (row,) = json.loads(texts(lucky)["board.json"])["defenses"]
+    assert (row["worst"]["attack"], row["worst"]["at_random"]) == ("xie-hong", True)
+
+
 def test_failures_stay_in_the_worst_case_and_in_the_summary() -> None:
     tag = {"main": 1}
     some = [made("a", "unmix", LEAK, suites=tag), *(failed("a", "unmix", LEAK, seed=s, suites=tag) for s in (1, 2))]

@@ -12,8 +12,13 @@ const grouped = (items, key) => {
 
 const reached = (cell) => (cell && ranks(cell) ? cell.value : -1);
 
-// Of equals the one that is surest.
-const stronger = (a, b) => reached(b) > reached(a) || (reached(b) === reached(a) && b.low > a.low);
+// What is no better than guessing is no leak, be it larger; of equals the one that is surest.
+const strength = (cell) => [ranks(cell) && !cell.marks.includes("random") ? 1 : 0, reached(cell), cell.low ?? -1];
+const stronger = (a, b) => {
+  const [mine, theirs] = [strength(a), strength(b)];
+  const i = mine.findIndex((value, j) => value !== theirs[j]);
+  return i >= 0 && theirs[i] > mine[i];
+};
 
 const strongest = (list) => list.reduce((a, b) => (stronger(a, b) ? b : a));
 
