@@ -43,6 +43,7 @@ def summary(board: Board, name: str = "main") -> list[Block]:
     if not rows:
         return [Text(f"No records of the suite `{name}` yet.")]
     places = sorted({(row["dataset"], row["encoder"]) for row in rows})
+    most = max(row["attacks"] for row in rows)
     found = {(row["defense"], row["dataset"], row["encoder"]): row for row in rows}
     # As in the first place, and what is missing there after it.
     order = dict.fromkeys(
@@ -52,8 +53,12 @@ def summary(board: Board, name: str = "main") -> list[Block]:
     for defense in order:
         some = [found.get((defense, *place)) for place in places]
         budget = next((f"{row['epsilon']['nominal']:g}" for row in some if row and row["epsilon"]), "")
-        lines.append([defense, budget, *("–" if row is None else _short(row) for row in some)])
+        lines.append([defense, budget, *("–" if row is None else _short(row, most) for row in some)])
     said = "The share of private sentences that the strongest attack finds, its 95 % interval, and the tier (1: best)."
+    suite = board["suites"][name]
+    if suite["holes"]:
+        named = sum(place[3] for place in suite["places"])
+        said += f" {suite['holes']} of the {named} cells that the suite names are missing."
     if any(row["epsilon"] for row in rows):
         said += " The ε that holds is the one for what that attack sees."
     if any("≈" in cell for line in lines for cell in line):
@@ -71,11 +76,12 @@ def worst(row: Cell) -> str:
     return f"{interval(found)}{_marks(found)}\n{found['attack']}, {found['protocol']}, {tried}"
 
 
-def _short(row: Cell) -> str:
+def _short(row: Cell, most: int) -> str:
     found = row["worst"]
     if found is None:
         return _unmeasured(row)
-    lost = [_tried(row)] if row["attacks_failed"] else []
+    # Attacked less often than others, it is not safer, but less tested.
+    lost = [_tried(row)] if row["attacks_failed"] or row["attacks"] < most else []
     budget = [f"ε {held(row['epsilon']['accounted'])} holds"] if row["epsilon"] else []
     below = ", ".join([found["attack"], f"tier {row['tier']}", *budget, *lost])
     return f"{interval(found)}{_marks(found)}\n{below}"

@@ -17,7 +17,8 @@ in tiers. Two are in different tiers only if a bootstrap over the private exampl
 tells them apart at 95 %. A value is a mean over seeds with its 95 % interval; the interval takes seeds as independent,
 although they draw from the same data. Protocols (private examples × encodings of each) are never averaged over.
 ≈: no better than random guessing; ↑: another attack finds significantly more; ✗: runs that failed, listed below."""
-PRICED = "A value is a mean over seeds, with their standard deviation; majority is what a constant answer reaches."
+PRICED = """A value is a mean over seeds, with their standard deviation where there are several; majority is what a
+constant answer reaches, and undefended what the same training reaches without a defense."""
 SHOW = "`bench show ID` prints how a number was made and the command that repeats it."
 
 Cell = dict[str, Any]
@@ -52,7 +53,10 @@ def matrix(ranks: Sequence[Cell], cells: Sequence[Cell]) -> Table:
     columns = sorted({(c["attack"], c["protocol"]) for c in cells})
     by_column = {column: [c for c in cells if (c["attack"], c["protocol"]) == column] for column in columns}
     budgets, priced = any(row["epsilon"] for row in ranks), any(row["utility"] for row in ranks)
-    extra = [*(["ε claimed → held"] if budgets else []), *(["utility (undefended)"] if priced else [])]
+    extra = [
+        *(["ε claimed → held in the worst case"] if budgets else []),
+        *(["utility (undefended)"] if priced else []),
+    ]
     heads = ["\n".join([a, p, "/".join(sorted({c["metric"] or "" for c in by_column[a, p]}))]) for a, p in columns]
     sees = [", ".join(by_column[column][0]["sees"]) for column in columns]
     rows = [["", "sees", *[""] * len(extra), "", *sees]]
@@ -73,6 +77,9 @@ def _state(name: str, suite: dict[str, Any]) -> Iterable[str]:
         yield f"what is missing is not known: {suite['problem']}"
     else:
         yield f"{suite['holes']} of the {named} cells that the suite names are missing"
+        untouched = [f"{dataset}, {encoder}" for dataset, encoder, missing, some in suite["places"] if missing == some]
+        if untouched:
+            yield f"not run at all: {'; '.join(untouched)}"
         if suite["file_version"] != suite["version"]:
             yield f"the suite is at version {suite['file_version']}; these records are of version {suite['version']}"
 
@@ -108,11 +115,13 @@ def _seconds(value: float) -> str:
 
 def _utility(row: Cell) -> str:
     prices = row["utility"] or {}
-    return "\n".join(f"{name} {mean:.3f} ({_maybe(bare)})" for name, (mean, _, bare, _) in prices.items()) or "–"
+    lines = (f"{name} {_spread(mean, off)} ({_digits(bare)})" for name, (mean, off, bare, _) in prices.items())
+    return "\n".join(lines) or "–"
 
 
-def _maybe(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+def _spread(mean: float, deviation: float | None) -> str:
+    """Without a deviation it is of one seed."""
+    return f"{mean:.3f}" + ("" if deviation is None else f" ± {deviation:.3f}")
 
 
 def _footnotes(ranks: Sequence[Cell]) -> list[Block]:
@@ -163,15 +172,20 @@ def _metric(parts: Sequence[float | None] | None) -> str:
     if parts is None:
         return "–"
     value, low, high, random = parts
-    return f"{value:.3f} [{low:.3f}, {high:.3f}]" + ("" if random is None else f" ({random:.3f})")
+    return f"{_digits(value)} [{_digits(low)}, {_digits(high)}]" + ("" if random is None else f" ({_digits(random)})")
+
+
+def _digits(value: float | None) -> str:
+    """A picture that went astray has an error of any size."""
+    return "–" if value is None else f"{value:.3f}" if abs(value) < 1000 else f"{value:.3g}"
 
 
 def _prices(prices: Sequence[dict[str, Any]]) -> Table:
     rows = [
         [
             *(p["defense"], epsilon(p), metric, str(p["epochs"])),
-            f"{mean:.3f}" + ("" if deviation is None else f" ± {deviation:.3f}"),
-            *map(_maybe, (bare, majority)),
+            _spread(mean, deviation),
+            *map(_digits, (bare, majority)),
             " ".join(_printed(q) for q in p["published"] if q["metric"] == metric) or "–",
             " ".join(f"`{_id(i)}`" for i in p["ids"]),
         ]
@@ -183,7 +197,7 @@ def _prices(prices: Sequence[dict[str, Any]]) -> Table:
 
 
 def _printed(number: dict[str, Any]) -> str:
-    return f"{number['value']:.3f}" + (f" ± {number['deviation']:.3f}" if number["deviation"] is not None else "")
+    return _spread(number["value"], number["deviation"])
 
 
 def _theirs(board: Board, name: str) -> list[Block]:
@@ -220,8 +234,7 @@ def _ours(board: Board, number: dict[str, Any]) -> list[tuple[str, str]]:
         if number["attack"]:
             found.append((row["encoder"], f"{_metric(parts)}, {row['protocol']}"))
         else:
-            spread = "" if parts[1] is None else f" ± {parts[1]:.3f}"
-            found.append((row["encoder"], f"{parts[0]:.3f}{spread}, {row['epochs']} epochs"))
+            found.append((row["encoder"], f"{_spread(*parts[:2])}, {row['epochs']} epochs"))
     return found
 
 

@@ -110,8 +110,8 @@ def looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-def apart(wanted: Sequence[float], gap: float) -> list[float]:
-    """Heights near the wanted ones, in their order, with at least `gap` between neighbours."""
+def apart(wanted: Sequence[float], gap: float, floor: float = -math.inf) -> list[float]:
+    """Heights near the wanted ones, in their order, with at least `gap` between neighbours, and none below `floor`."""
     order = sorted(range(len(wanted)), key=lambda i: (wanted[i], i))
     # Blocks of labels that touch, each around the mean of what its members want.
     blocks: list[list[int]] = []
@@ -128,6 +128,9 @@ def apart(wanted: Sequence[float], gap: float) -> list[float]:
         start = _middle(block, wanted) - gap * (len(block) - 1) / 2
         for place, i in enumerate(block):
             found[i] = start + gap * place
+    for i in order:
+        found[i] = max(found[i], floor)
+        floor = found[i] + gap
     return found
 
 
@@ -148,7 +151,7 @@ def curves(axis: Any, steps: int, lines: dict[str, list[tuple[float, float]]], l
         axis.plot(*zip(*points, strict=True), **look[name], markerfacecolor="white", clip_on=False, zorder=3)
     side = 0.05 * (steps - 1)
     edge = steps - 1 + 2 * side
-    heights = apart([points[-1][1] for points in lines.values()], 0.085)
+    heights = apart([points[-1][1] for points in lines.values()], 0.085, floor=0.0)
     for (name, points), height in zip(lines.items(), heights, strict=True):
         x, y = points[-1]
         axis.plot([x + side / 2, edge], [y, height], lw=0.4, color="0.6", clip_on=False, zorder=1)

@@ -87,7 +87,7 @@ def leakage_utility(board: dict[str, Any]) -> dict[str, bytes] | None:
             )
             axis.set_title(clean(", ".join(place)), pad=16)
             axis.margins(x=0.2)
-            shown.append((axis, points, [brief(e["defense"]) for e in here]))
+            shown.append((axis, points, _labels([e["defense"] for e in here])))
         handles = [_handle(clean(name), look[name]) for name in names]
         figure.legend(handles=handles, loc="outside lower center", ncols=min(len(names), 4), frameon=False, fontsize=7)
         settle(figure)
@@ -96,6 +96,15 @@ def leakage_utility(board: dict[str, Any]) -> dict[str, bytes] | None:
 
     rows = -(-len(panels) // 2)
     return picture(put, 3.9 * min(len(panels), 2) + 0.4, 3.4 * rows + 0.4)
+
+
+def _labels(defenses: Sequence[str]) -> list[str]:
+    """Short, and none twice: points of two families may coincide."""
+    short = Counter(map(brief, defenses))
+    return [
+        brief(d) if short[brief(d)] == 1 else f"{clean(settings(d)[0].removeprefix('dp-ie-'), 20)} {brief(d)}"
+        for d in defenses
+    ]
 
 
 def _handle(name: str, look: dict[str, Any]) -> Any:
@@ -148,7 +157,7 @@ def _held(accounted: Sequence[Any]) -> str:
     if not found:
         return "?"
     said = (f"{value:,.0f}" if value >= 100 else f"{value:.3g}" for value in (found[0], found[-1]))
-    return " to ".join(dict.fromkeys(said))
+    return "\nto ".join(dict.fromkeys(said))
 
 
 def recall_mk(board: dict[str, Any]) -> dict[str, bytes] | None:

@@ -44,6 +44,7 @@ def heatmap(board: dict[str, Any]) -> dict[str, bytes] | None:
         words = "leak, as a mean over seeds    ≈ at random level" + "    hatched: not run" * holes
         odd = any(leak(c) is None and c["value"] is not None for _, (_, _, found) in panels for c in found.values())
         words += "    in brackets: another metric, not ranked" * odd
+        words += "    ✗: runs that failed" * any(c["failed"] for _, (_, _, found) in panels for c in found.values())
         figure.supxlabel(words, fontsize=7, x=0.02, ha="left")
 
     return picture(put, wide, sum(high) + 0.3)
@@ -74,8 +75,15 @@ def _square(axis: Any, x: int, y: int, cell: Cell | None) -> None:
     shade = 1 - 0.8 * min(max(value or 0.0, 0.0), 1.0)
     fill = "white" if value is None else str(shade)
     axis.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, edgecolor="white", linewidth=1.0))
-    other = "failed" if cell["value"] is None else f"({cell['value']:.3g})"
-    text = other if value is None else f"{'≈ ' if 'random' in cell['marks'] else ''}{value:.3f}"
+    lost = f" ✗{len(cell['failed'])}/{len(cell['seeds'])}" if cell["failed"] else ""
+    if cell["value"] is None:
+        # White is the colour of nothing found: a run that failed has not shown that.
+        axis.add_patch(Rectangle((x, y), 1, 1, facecolor="none", hatch="xxx", edgecolor="0.8", linewidth=0))
+        text = f"failed{lost}"
+    elif value is None:
+        text = f"({cell['value']:.3g}){lost}"
+    else:
+        text = f"{'≈ ' if 'random' in cell['marks'] else ''}{value:.3f}{lost}"
     ink = "white" if shade < 0.5 else "black"
     axis.text(x + 0.5, y + 0.53, text, ha="center", va="center", fontsize=7, color=ink)
 

@@ -46,7 +46,7 @@ class Arena:
         self._rivals: dict[tuple[str, ...], list[Entry]] = defaultdict(list)
         self._records = {r["id"]: r for entry in entries for r in entry.records}
         for entry in entries:
-            if entry.ranked:
+            if entry.ranked and not entry.at_random:
                 self._rivals[target(entry.cell)].append(entry)
         for some in self._rivals.values():
             some.sort(key=lambda e: (-e.cell["value"], e.cell["attack"]))

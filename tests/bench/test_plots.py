@@ -50,6 +50,25 @@ def test_labels_keep_their_distance_and_their_order() -> None:
     heights = [found[1], found[2], found[3]]
     assert all(b - a == pytest.approx(0.1) for a, b in itertools.pairwise(heights))
     assert sum(heights) == pytest.approx(0.03)
+    assert apart([0.0, 0.01, 0.5], 0.1, floor=0.0) == pytest.approx([0.0, 0.1, 0.5])
+
+
+def test_points_of_two_families_are_told_apart() -> None:
+    some = ["dp-ie-gaussian:epsilon=8.0", "dp-ie-laplace:epsilon=8.0", "texthide:m=inf", "none"]
+    assert plots._labels(some) == ["gaussian ε=8", "laplace ε=8", "m=inf", "none"]
+
+
+def test_a_cell_that_failed_is_not_white_and_one_that_failed_in_part_says_so() -> None:
+    made = board(datasets=("cola",))
+    one, other = [c for c in made["cells"] if "main" in c["suites"]][:2]
+    lost = {"seed": 0, "id": "a", "status": "timeout", "error": "too slow"}
+    one.update(value=None, failed=[lost], seeds=[0], marks=["failed"])
+    other.update(value=0.5, failed=[lost], seeds=[0, 1, 2], marks=["failed"])
+    drawn = plots.draw({**made, "cells": [one, other]})["pictures/heatmap.svg"]
+    assert b"failed \xe2\x9c\x971/1" in drawn
+    assert b"0.500 \xe2\x9c\x971/3" in drawn
+    assert b"runs that failed" in drawn
+    assert b"<pattern" in drawn
 
 
 def test_labels_are_read_with_the_defaults_that_they_leave_out() -> None:
@@ -62,7 +81,7 @@ def test_labels_are_read_with_the_defaults_that_they_leave_out() -> None:
 
 
 def test_the_epsilon_that_holds_is_a_range_where_attacks_see_more_or_less() -> None:
-    assert plots._held([144.2, 13.63, None, 13.63]) == "13.6 to 144"
+    assert plots._held([144.2, 13.63, None, 13.63]) == "13.6\nto 144"
     assert plots._held([0.5, 0.5]) == "0.5"
     assert plots._held([None]) == "?"
 

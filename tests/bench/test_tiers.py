@@ -79,3 +79,27 @@ def test_stronger_means_another_attack_and_significantly() -> None:
     assert [arena.stronger(e.cell) for e in entries] == ["x", "x", None, None]
     alone = Arena(Bootstrap([weak, same]), entries[:2])
     assert alone.stronger(entries[0].cell) is None
+
+
+@pytest.mark.parametrize(("leak", "few", "many"), [(0.005, 50, 1000), (0.1, 16, 50), (0.9, 16, 50), (0.3, 100, 100)])
+def test_equal_leaks_seldom_differ_however_few_the_examples(leak: float, few: int, many: int) -> None:
+    rng = np.random.default_rng(1)
+    sizes = {"a": many, "b": few}
+    pairs = [tuple(made(d, leak=rng.random(n) < leak, seed=i) for d, n in sizes.items()) for i in range(200)]
+    bootstrap = Bootstrap([r for pair in pairs for r in pair])
+    said = sum(any(bootstrap.better([a], [b])[0] for a, b in (pair, pair[::-1])) for pair in pairs)
+    assert said / 200 <= 0.08  # both ways: twice the level, and what 200 rounds may add
+
+
+def test_a_few_pairs_that_point_one_way_are_not_enough() -> None:
+    none = made("a", leak=np.zeros(1000))
+    found = {n: made("b", leak=np.arange(1000) < n) for n in (4, 10)}
+    assert not Bootstrap([none, found[4]]).better([found[4]], [none])[0]
+    assert Bootstrap([none, found[10]]).better([found[10]], [none])[0]
+
+
+def test_a_rival_that_guesses_is_not_stronger() -> None:
+    weak, rival = made(leak=EASE < 0), made(attack="x", leak=EASE < 0.3)
+    rival["metrics"]["recall"] |= {"random": 0.3, "random_low": 0.2, "random_high": 0.4}
+    entries = [entry(weak), entry(rival)]
+    assert Arena(Bootstrap([weak, rival]), entries).stronger(entries[0].cell) is None

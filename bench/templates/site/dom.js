@@ -42,7 +42,7 @@ const label = (text) => text.split(/(?<=[:,])/).flatMap((part, i) => (i ? [el("w
 const MARKS = {
   random: ["≈", "at random level"],
   stronger: ["↑", "stronger attack known"],
-  failed: ["!", "runs failed"],
+  failed: ["✗", "runs failed"],
   published: ["†", "published value beside ours"],
   sealed: ["‡", "sealed run"],
 };

@@ -25,7 +25,10 @@ const strongest = (list) => list.reduce((a, b) => (stronger(a, b) ? b : a));
 // What a defense's line shows: its cells by attack (of several protocols the strongest result), its worst case, its tier.
 const lineOf = (defense, list) => {
   const attacks = new Map([...grouped(list, (c) => c.attack)].map(([name, same]) => [name, [strongest(same), same.length - 1]]));
-  const worst = strongest(list);
+  const rank = ranked.get(`${state.suite}\n${placeOf(list[0])}\n${defense}`);
+  // As the tables have it, which know more digits; with attacks left out, as the rest has it.
+  const stated = wholeThreat() && rank?.worst;
+  const worst = (stated && list.find((c) => c.attack === stated.attack && c.protocol === stated.protocol)) || strongest(list);
   return {
     defense,
     attacks,
@@ -34,7 +37,7 @@ const lineOf = (defense, list) => {
     lost: [...grouped(list, (c) => c.attack).values()].filter((same) => same.every((c) => c.value === null && c.failed.length)).length,
     // What holds after as many encodings as the strongest attack saw.
     epsilon: (worst.epsilon ? worst : list.find((c) => c.epsilon))?.epsilon,
-    rank: ranked.get(`${state.suite}\n${placeOf(list[0])}\n${defense}`),
+    rank,
   };
 };
 
