@@ -74,7 +74,7 @@ const order = (lines) => {
 
 const cellOf = (line, attack) => {
   const [cell, more] = line.attacks.get(attack) ?? [];
-  if (!cell) return el("td", { class: "right quiet" }, el("span", { title: "not run" }, "·"));
+  if (!cell) return el("td", { class: "right quiet" }, el("span", { title: "not run", role: "img", "aria-label": "not run" }, "·"));
   const also = more ? el("small", {}, `+${more}`) : null;
   return el("td", { class: cell.marks.includes("random") ? "right chance" : "right" }, leak(cell, also));
 };
