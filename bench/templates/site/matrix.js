@@ -61,7 +61,8 @@ const utility = (line) => {
 const KEYS = {
   defense: (l) => l.defense,
   tier: (l) => l.rank?.tier,
-  worst: (l) => (ranks(l.worst) ? l.worst.value : null),
+  // As the tables have it: what is only guessed at stands before whatever is found.
+  worst: (l) => (ranks(l.worst) ? l.worst.value - (l.worst.marks.includes("random") ? 1 : 0) : null),
   epsilon: (l) => l.epsilon?.nominal,
   utility: (l) => useful(l)?.[1][0],
 };
