@@ -137,18 +137,27 @@ def success_epsilon(board: dict[str, Any]) -> dict[str, bytes] | None:
             for cell in groups[key]:
                 steps[cell["epsilon"]["nominal"]].append(cell["epsilon"].get("accounted"))
             ticks = sorted(steps)
-            lines: dict[str, dict[float, float]] = defaultdict(dict)
-            for cell in groups[key]:
-                x = float(ticks.index(cell["epsilon"]["nominal"]))
-                # Of several protocols the one that leaks most.
-                lines[cell["attack"]][x] = max(cell["value"], lines[cell["attack"]].get(x, 0.0))
-            curves(axis, len(ticks), {name: sorted(lines[name].items()) for name in sorted(lines)}, look)
+            found = [(float(ticks.index(cell["epsilon"]["nominal"])), cell) for cell in groups[key]]
+            curves(axis, len(ticks), _lines(found), look)
             axis.set_xticks(range(len(ticks)), [f"{t:,g}\n{_held(steps[t])}" for t in ticks])
             axis.set(xlabel="ε claimed; below it, the ε that holds, by protocol", ylabel="leak")
             axis.set_title(clean(f"{dataset}, {encoder}: {kind}", 60))
 
     rows = -(-len(panels) // 2)
     return picture(put, 3.9 * min(len(panels), 2), 2.5 * rows)
+
+
+def _lines(found: Sequence[tuple[float, Cell]]) -> dict[str, list[tuple[float, float]]]:
+    """A line for each attack, of one protocol, since two do not compare: of most points, then of most leak."""
+    protocols: dict[str, dict[str, dict[float, float]]] = defaultdict(lambda: defaultdict(dict))
+    for x, cell in found:
+        protocols[cell["attack"]][cell["protocol"]][x] = cell["value"]
+    lines = {}
+    for attack, some in sorted(protocols.items()):
+        points = max((some[name] for name in sorted(some)), key=lambda p: (len(p), sum(p.values())))
+        lines[attack] = sorted(points.items())
+    # A line of one point compares nothing.
+    return {name: points for name, points in lines.items() if len(points) > 1} or lines
 
 
 def _held(accounted: Sequence[Any]) -> str:
@@ -185,12 +194,9 @@ def recall_mk(board: dict[str, Any]) -> dict[str, bytes] | None:
         for (key, axis_of, fixed, steps), axis in zip(
             panels, grid(figure, len(panels), min(len(panels), 2)), strict=True
         ):
-            lines: dict[str, dict[float, float]] = defaultdict(dict)
-            for x, step in enumerate(steps):
-                for cell in groups[key].get((step, fixed) if axis_of == 0 else (fixed, step), ()):
-                    seen = lines[cell["attack"]].get(x, 0.0)
-                    lines[cell["attack"]][float(x)] = max(cell["value"], seen)
-            curves(axis, len(steps), {name: sorted(lines[name].items()) for name in sorted(lines)}, look)
+            pairs = [(step, fixed) if axis_of == 0 else (fixed, step) for step in steps]
+            found = [(float(x), cell) for x, pair in enumerate(pairs) for cell in groups[key].get(pair, ())]
+            curves(axis, len(steps), _lines(found), look)
             axis.set_xticks(range(len(steps)), ["∞" if step == "inf" else step for step in steps])
             axis.set(xlabel=("masks m", "mixed sentences k")[axis_of], ylabel="recall")
             held = f"{('k', 'm')[axis_of]} = {'∞' if fixed == 'inf' else fixed}"

@@ -96,3 +96,13 @@ def test_of_attacks_that_find_as_much_the_one_whose_answers_can_be_shown() -> No
     assert b"quite so" in drawn
     hidden = plots.draw({**made, "cells": some[1:]})["pictures/reconstructions.svg"]
     assert b"another sentence of the same mix, not shown" in hidden
+
+
+def test_a_line_is_of_one_protocol_and_of_more_than_one_point() -> None:
+    def cell(attack: str, protocol: str, value: float) -> dict[str, Any]:
+        return {"attack": attack, "protocol": protocol, "value": value}
+
+    whole = [(float(x), cell("rss", "1000 × 1", value)) for x, value in enumerate((0.3, 0.2, 0.1))]
+    few = [(1.0, cell("rss", "1000 × 1, 10000 candidates", 0.9)), (2.0, cell("dlg", "50 × 1", 0.5))]
+    assert plots._lines([*few, *whole]) == {"rss": [(0.0, 0.3), (1.0, 0.2), (2.0, 0.1)]}
+    assert plots._lines(few[1:]) == {"dlg": [(2.0, 0.5)]}
