@@ -87,7 +87,7 @@ def leakage_utility(board: dict[str, Any]) -> dict[str, bytes] | None:
             )
             axis.set_title(clean(", ".join(place)), pad=16)
             axis.margins(x=0.2)
-            shown.append((axis, points, _labels([e["defense"] for e in here])))
+            shown.append((axis, *_heaps(points, _labels([e["defense"] for e in here]))))
         handles = [_handle(clean(name), look[name]) for name in names]
         figure.legend(handles=handles, loc="outside lower center", ncols=min(len(names), 4), frameon=False, fontsize=7)
         settle(figure)
@@ -105,6 +105,18 @@ def _labels(defenses: Sequence[str]) -> list[str]:
         brief(d) if short[brief(d)] == 1 else f"{clean(settings(d)[0].removeprefix('dp-ie-'), 20)} {brief(d)}"
         for d in defenses
     ]
+
+
+def _heaps(points: Sequence[tuple[float, float]], labels: Sequence[str]) -> tuple[list[tuple[float, float]], list[str]]:
+    """One label for points that lie on each other: what adds nothing and leaks nothing is one place."""
+    heaps: dict[tuple[float, float], list[int]] = defaultdict(list)
+    for i, (x, y) in enumerate(points):
+        heaps[round(x, 3), round(y, 2)].append(i)
+    said = []
+    for members in heaps.values():
+        names = [labels[i] for i in members]
+        said.append(", ".join(names if len(names) < 4 else [*names[:2], f"{len(names) - 2} more"]))
+    return [points[members[0]] for members in heaps.values()], said
 
 
 def _handle(name: str, look: dict[str, Any]) -> Any:

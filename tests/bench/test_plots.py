@@ -58,6 +58,12 @@ def test_points_of_two_families_are_told_apart() -> None:
     assert plots._labels(some) == ["gaussian ε=8", "laplace ε=8", "m=inf", "none"]
 
 
+def test_points_that_lie_on_each_other_share_a_label() -> None:
+    spots, said = plots._heaps([(0.5, 0.0), (0.7, 1.0), (0.5002, 0.001)], ["a", "b", "c"])
+    assert (spots, said) == ([(0.5, 0.0), (0.7, 1.0)], ["a, c", "b"])
+    assert plots._heaps([(0.0, 0.0)] * 5, list("abcde"))[1] == ["a, b, 3 more"]
+
+
 def test_a_cell_that_failed_is_not_white_and_one_that_failed_in_part_says_so() -> None:
     made = board(datasets=("cola",))
     one, other = [c for c in made["cells"] if "main" in c["suites"]][:2]
