@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from .errors import UsageError
 from .options import split
@@ -145,17 +145,25 @@ def settle(figure: Any) -> None:
         figure.set_layout_engine("none")
 
 
-def curves(axis: Any, steps: int, lines: dict[str, list[tuple[float, float]]], look: dict[str, dict[str, Any]]) -> None:
+class Line(NamedTuple):
+    """A curve, what it looks like, and the name at its right end."""
+
+    name: str
+    look: dict[str, Any]
+    points: list[tuple[float, float]]
+
+
+def curves(axis: Any, steps: int, lines: Sequence[Line]) -> None:
     """Lines of values between 0 and 1 over so many steps, each named at its right end."""
-    for name, points in lines.items():
-        axis.plot(*zip(*points, strict=True), **look[name], markerfacecolor="white", clip_on=False, zorder=3)
+    for line in lines:
+        axis.plot(*zip(*line.points, strict=True), **line.look, markerfacecolor="white", clip_on=False, zorder=3)
     side = 0.05 * (steps - 1)
     edge = steps - 1 + 2 * side
-    heights = apart([points[-1][1] for points in lines.values()], 0.085, floor=0.0)
-    for (name, points), height in zip(lines.items(), heights, strict=True):
-        x, y = points[-1]
+    heights = apart([line.points[-1][1] for line in lines], 0.085, floor=0.0)
+    for line, height in zip(lines, heights, strict=True):
+        x, y = line.points[-1]
         axis.plot([x + side / 2, edge], [y, height], lw=0.4, color="0.6", clip_on=False, zorder=1)
-        axis.text(edge + side / 4, height, clean(name, 24), va="center", fontsize=7)
+        axis.text(edge + side / 4, height, clean(line.name, 32), va="center", fontsize=7)
     axis.set(xlim=(-side, steps - 1 + side), ylim=(-0.04, 1.04), yticks=[0, 0.5, 1])
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from . import plots_tables
 from .drawing import (
     Cell,
+    Line,
     brief,
     clean,
     curves,
@@ -150,8 +151,8 @@ def success_epsilon(board: dict[str, Any]) -> dict[str, bytes] | None:
                 steps[cell["epsilon"]["nominal"]].append(cell["epsilon"].get("accounted"))
             ticks = sorted(steps)
             found = [(float(ticks.index(cell["epsilon"]["nominal"])), cell) for cell in groups[key]]
-            curves(axis, len(ticks), _lines(found), look)
-            axis.set_xticks(range(len(ticks)), [f"{t:,g}\n{_held(steps[t])}" for t in ticks])
+            curves(axis, len(ticks), _lines(found, look))
+            axis.set_xticks(range(len(ticks)), [f"{_short(t)}\n{_held(steps[t])}" for t in ticks])
             axis.set(xlabel="ε claimed; below it, the ε that holds, by protocol", ylabel="leak")
             axis.set_title(clean(f"{dataset}, {encoder}: {kind}", 60))
 
@@ -159,17 +160,32 @@ def success_epsilon(board: dict[str, Any]) -> dict[str, bytes] | None:
     return picture(put, 3.9 * min(len(panels), 2), 2.5 * rows)
 
 
-def _lines(found: Sequence[tuple[float, Cell]]) -> dict[str, list[tuple[float, float]]]:
-    """A line for each attack, of one protocol, since two do not compare: of most points, then of most leak."""
+def _lines(found: Sequence[tuple[float, Cell]], look: dict[str, dict[str, Any]]) -> list[Line]:
+    """A line is of one attack and one protocol, since two protocols do not compare.
+
+    Of an attack's protocols the one with most points is drawn, then any other that goes where none before it does,
+    under its own name: a curve that ends early would hide what was found further on.
+    """
     protocols: dict[str, dict[str, dict[float, float]]] = defaultdict(lambda: defaultdict(dict))
     for x, cell in found:
         protocols[cell["attack"]][cell["protocol"]][x] = cell["value"]
-    lines = {}
+    lines = []
     for attack, some in sorted(protocols.items()):
-        points = max((some[name] for name in sorted(some)), key=lambda p: (len(p), sum(p.values())))
-        lines[attack] = sorted(points.items())
+        first, *others = sorted(some, key=lambda name: (-len(some[name]), -sum(some[name].values()), name))
+        lines.append(Line(attack, look[attack], sorted(some[first].items())))
+        seen = set(some[first])
+        for other in others:
+            if len(some[other]) > 1 and not seen.issuperset(some[other]):
+                lines.append(Line(f"{attack}, {_apart(other, first)}", look[attack], sorted(some[other].items())))
+                seen.update(some[other])
     # A line of one point compares nothing.
-    return {name: points for name, points in lines.items() if len(points) > 1} or lines
+    return [line for line in lines if len(line.points) > 1] or lines
+
+
+def _apart(protocol: str, other: str) -> str:
+    """The words of a protocol that another does not have."""
+    words = other.split(", ")
+    return ", ".join(word for word in protocol.split(", ") if word not in words) or protocol
 
 
 def _held(accounted: Sequence[Any]) -> str:
@@ -177,8 +193,15 @@ def _held(accounted: Sequence[Any]) -> str:
     found = sorted(value for value in map(number, accounted) if value is not None)
     if not found:
         return "?"
-    said = (f"{value:,.0f}" if value >= 100 else f"{value:.3g}" for value in (found[0], found[-1]))
-    return "\nto ".join(dict.fromkeys(said))
+    return "\nto ".join(dict.fromkeys(map(_short, (found[0], found[-1]))))
+
+
+def _short(value: float) -> str:
+    """Three digits at most, so that neighbours on an axis do not touch: 108,123 is 108k."""
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= unit:
+            return f"{value / unit:.3g}{letter}" if value < 1e3 * unit else f"{value:.0e}"
+    return f"{value:.3g}"
 
 
 def recall_mk(board: dict[str, Any]) -> dict[str, bytes] | None:
@@ -208,7 +231,7 @@ def recall_mk(board: dict[str, Any]) -> dict[str, bytes] | None:
         ):
             pairs = [(step, fixed) if axis_of == 0 else (fixed, step) for step in steps]
             found = [(float(x), cell) for x, pair in enumerate(pairs) for cell in groups[key].get(pair, ())]
-            curves(axis, len(steps), _lines(found), look)
+            curves(axis, len(steps), _lines(found, look))
             axis.set_xticks(range(len(steps)), ["∞" if step == "inf" else step for step in steps])
             axis.set(xlabel=("masks m", "mixed sentences k")[axis_of], ylabel="recall")
             held = f"{('k', 'm')[axis_of]} = {'∞' if fixed == 'inf' else fixed}"

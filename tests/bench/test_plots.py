@@ -88,6 +88,7 @@ def test_labels_are_read_with_the_defaults_that_they_leave_out() -> None:
 
 def test_the_epsilon_that_holds_is_a_range_where_attacks_see_more_or_less() -> None:
     assert plots._held([144.2, 13.63, None, 13.63]) == "13.6\nto 144"
+    assert plots._held([2943.0, 108123.4]) == "2.94k\nto 108k"
     assert plots._held([0.5, 0.5]) == "0.5"
     assert plots._held([None]) == "?"
 
@@ -108,7 +109,16 @@ def test_a_line_is_of_one_protocol_and_of_more_than_one_point() -> None:
     def cell(attack: str, protocol: str, value: float) -> dict[str, Any]:
         return {"attack": attack, "protocol": protocol, "value": value}
 
+    look: dict[str, dict[str, Any]] = {"rss": {}, "dlg": {}}
+
+    def lines(found: list[tuple[float, dict[str, Any]]]) -> dict[str, list[tuple[float, float]]]:
+        return {line.name: line.points for line in plots._lines(found, look)}
+
     whole = [(float(x), cell("rss", "1000 × 1", value)) for x, value in enumerate((0.3, 0.2, 0.1))]
     few = [(1.0, cell("rss", "1000 × 1, 10000 candidates", 0.9)), (2.0, cell("dlg", "50 × 1", 0.5))]
-    assert plots._lines([*few, *whole]) == {"rss": [(0.0, 0.3), (1.0, 0.2), (2.0, 0.1)]}
-    assert plots._lines(few[1:]) == {"dlg": [(2.0, 0.5)]}
+    expected = {"rss": [(0.0, 0.3), (1.0, 0.2), (2.0, 0.1)]}
+    assert lines([*few, *whole]) == expected
+    assert lines(few[1:]) == {"dlg": [(2.0, 0.5)]}
+    # Where another protocol goes further, what it found there is in the picture, under its own name.
+    further = [*few, (3.0, cell("rss", "1000 × 1, 10000 candidates", 1.0))]
+    assert lines([*further, *whole]) == {**expected, "rss, 10000 candidates": [(1.0, 0.9), (3.0, 1.0)]}
