@@ -6,8 +6,8 @@ Numbers have four decimals. docs/leaderboard.md says how to read it, `bench lead
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import costs, holes, pooling, published, ranking, shelf
@@ -38,7 +38,7 @@ def build(
     trials = shelf.sort(utility, shelf.training, newest_version)
     printed = published.load(registry)
     prices = _prices(trials, printed)
-    price_of = _finder(prices)
+    priced = _Prices(prices)
     bootstrap = Bootstrap(attacks.newest)
     arena = ranking.Arena(bootstrap, [_entry(group) for group in _groups(attacks.newest).values()])
     cells: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -50,8 +50,9 @@ def build(
             key = tuple(entry.cell["ids"])
             shown = cells.setdefault(key, {"suites": [], **entry.cell})
             shown["suites"].append(name)
-        for row in ranking.ranked(bootstrap, mine):
-            defenses.append({"suite": name, **row, "utility": price_of(name, row)})
+        rows = ranking.ranked(bootstrap, mine)
+        for row, utility_of in zip(rows, priced.beside(name, rows), strict=True):
+            defenses.append({"suite": name, **row, "utility": utility_of})
         stood = attacks.boards.get(name, []), trials.boards.get(name, [])
         if name == shelf.ADHOC:
             suite = holes.Suite(title="Records that were run for no suite")
@@ -61,7 +62,7 @@ def build(
         suites[name] = _about(suite, newest_version.get(name), *stood, superseded)
     for shown in cells.values():
         shown["published"] = [
-            {"metric": p.metric, "value": p.value, "source": p.source}
+            p.beside()
             for p in printed
             if p.fits(*(shown[kind] for kind in ("dataset", "encoder", "defense", "attack")))
         ]
@@ -150,11 +151,7 @@ def _priced(records: Sequence[Record], printed: Sequence[Published]) -> list[dic
                 "seeds": [r["seed"] for r in group],
                 "ids": [r["id"] for r in group],
                 "epsilon": pooling.epsilon(group),
-                "published": [
-                    {"metric": p.metric, "value": p.value, "deviation": p.deviation, "source": p.source}
-                    for p in printed
-                    if p.fits(*key, "")
-                ],
+                "published": [p.beside() for p in printed if p.fits(*key, "")],
                 "command": pooling.command(group),
             },
         )
@@ -162,15 +159,32 @@ def _priced(records: Sequence[Record], printed: Sequence[Published]) -> list[dic
     return list(rows.values())
 
 
-def _finder(prices: Sequence[dict[str, Any]]) -> Callable[[str, dict[str, Any]], dict[str, Any] | None]:
-    """Looks up what a defense costs as measured for a suite, else as measured with most seeds."""
-    by_target: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
-    for price in prices:
-        by_target[ranking.target(price)].append(price)
+class _Prices:
+    """What defenses cost, for the tables of attacks on them."""
 
-    def find(suite: str, row: dict[str, Any]) -> dict[str, Any] | None:
-        same = by_target.get(ranking.target(row), [])
-        best = max(same, key=lambda p: (suite in p["suites"], len(p["seeds"])), default=None)
-        return best and best["metrics"]
+    def __init__(self, prices: Sequence[dict[str, Any]]) -> None:
+        self._at: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        for price in prices:
+            self._at[price["dataset"], price["encoder"]].append(price)
 
-    return find
+    def beside(self, suite: str, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any] | None]:
+        """The metrics that stand in each row. Rows of one table come from one suite as far as that goes, so that they
+        are held against one measurement of the undefended: its own, else the one that knows most of its defenses."""
+        known: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        wanted = {ranking.target(row) for row in rows}
+        for place, prices in self._at.items():
+            for price in prices:
+                if ranking.target(price) in wanted:
+                    known[place].update(price["suites"])
+        found = []
+        for row in rows:
+            place = (row["dataset"], row["encoder"])
+            same = [price for price in self._at.get(place, ()) if price["defense"] == row["defense"]]
+            most = known[place]
+            best = max(
+                same,
+                key=lambda p: (suite in p["suites"], max(most[s] for s in p["suites"]), len(p["seeds"])),
+                default=None,
+            )
+            found.append(best and best["metrics"])
+        return found

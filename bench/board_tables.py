@@ -94,7 +94,7 @@ def _holes(suite: dict[str, Any], place: tuple[str, str]) -> list[Block]:
 def _value(cell: Cell) -> str:
     failed, runs = len(cell["failed"]), len(cell["seeds"])
     if cell["value"] is None:
-        said = "/".join(sorted({f["status"] for f in cell["failed"]})) or "no value"
+        said = "/".join(sorted({f["status"] for f in cell["failed"]}))
         return f"✗ {said} {failed}/{runs}" if failed else "–"
     beside = [] if cell["random"] is None else [f"random {cell['random']:.3f}"]
     beside += [] if cell["cost"]["attack_s"] is None else [_seconds(cell["cost"]["attack_s"])]
@@ -102,7 +102,7 @@ def _value(cell: Cell) -> str:
     marks = " ".join(sign for mark, sign in signs.items() if mark in cell["marks"])
     lines = [f"{interval(cell)} {marks}".rstrip(), ", ".join(beside)]
     lines += [
-        f"{p['metric']} {cell['metrics'][p['metric']][0]:.3f}, theirs {p['value']:.3f}"
+        f"{p['metric']} {cell['metrics'][p['metric']][0]:.3f}, theirs {p['value']:.3f} ({p['table']})"
         for p in cell["published"]
         if p["metric"] in (cell["metric"], "identity") and p["metric"] in cell["metrics"]
     ]
@@ -161,11 +161,16 @@ def _metrics(cells: Sequence[Cell]) -> Table:
         [
             *(c["defense"], c["attack"], c["protocol"]),
             *(_metric(c["metrics"].get(m)) for m in names),
-            " ".join(f"`{_id(i)}`" for i in c["ids"]),
+            " ".join([*(f"`{_id(i)}`" for i in c["ids"]), *_lost(c)]),
         ]
         for c in cells
     ]
     return Table(["defense", "attack", "protocol", *names, "records"], rows)
+
+
+def _lost(cell: Cell) -> list[str]:
+    """How many of the runs behind a value did not come to an end."""
+    return [f"✗ {len(cell['failed'])}/{len(cell['seeds'])}"] if cell.get("failed") else []
 
 
 def _metric(parts: Sequence[float | None] | None) -> str:
@@ -186,7 +191,7 @@ def _prices(prices: Sequence[dict[str, Any]]) -> Table:
             *(p["defense"], epsilon(p), metric, str(p["epochs"])),
             _spread(mean, deviation),
             *map(_digits, (bare, majority)),
-            " ".join(_printed(q) for q in p["published"] if q["metric"] == metric) or "–",
+            "\n".join(f"{_printed(q)} ({q['table']})" for q in p["published"] if q["metric"] == metric) or "–",
             " ".join(f"`{_id(i)}`" for i in p["ids"]),
         ]
         for p in prices
@@ -197,7 +202,8 @@ def _prices(prices: Sequence[dict[str, Any]]) -> Table:
 
 
 def _printed(number: dict[str, Any]) -> str:
-    return _spread(number["value"], number["deviation"])
+    random = number.get("random")
+    return _spread(number["value"], number["deviation"]) + ("" if random is None else f" ({random:.3f})")
 
 
 def _theirs(board: Board, name: str) -> list[Block]:
@@ -212,7 +218,8 @@ def _theirs(board: Board, name: str) -> list[Block]:
     differs = board["suites"][name]["differs"]
     blocks: list[Block] = [Heading("Theirs and ours")] if rows or differs else []
     blocks += [Text(differs)] if differs else []
-    head = ["dataset", "encoder", "defense", "attack", "metric", "theirs", "ours", "source"]
+    beside = " (random)" if any(n["suite"] == name and n["attack"] for n in board["published"]) else ""
+    head = ["dataset", "encoder", "defense", "attack", "metric", f"theirs{beside}", f"ours{beside}", "source"]
     return [*blocks, *([Table(head, rows)] if rows else [])]
 
 
@@ -225,14 +232,15 @@ def _ours(board: Board, number: dict[str, Any]) -> list[tuple[str, str]]:
         for row in pool
         if all(row.get(kind, "") == number[kind] for kind in ("dataset", "defense", "attack"))
         and number["encoder"] in ("", row["encoder"])
-        and metric in row["metrics"]
+        # A run that failed is one: without a value, but not one that was never made.
+        and (metric in row["metrics"] or row.get("failed"))
     ]
     mine = [row for row in same if number["suite"] in row["suites"]] or same
     found = []
     for row in mine:
-        parts = row["metrics"][metric]
+        parts = row["metrics"].get(metric)
         if number["attack"]:
-            found.append((row["encoder"], f"{_metric(parts)}, {row['protocol']}"))
+            found.append((row["encoder"], ", ".join([_metric(parts), row["protocol"], *_lost(row)])))
         else:
             found.append((row["encoder"], f"{_spread(*parts[:2])}, {row['epochs']} epochs"))
     return found

@@ -20,7 +20,10 @@ class Published:
     attacks may be strangers, whose code is not imported."""
 
     suite: str
+    table: str
+    """where it is printed: TextHide table 3a"""
     source: str
+    """the same, with the row"""
     dataset: str
     encoder: str
     """empty: whichever is run"""
@@ -30,10 +33,16 @@ class Published:
     metric: str
     value: float
     deviation: float | None
+    random: float | None
+    """what the paper says that guessing reaches"""
 
     def fits(self, dataset: str, encoder: str, defense: str, attack: str) -> bool:
         same = (self.dataset, self.defense, self.attack) == (dataset, defense, attack)
         return same and self.encoder in ("", encoder)
+
+    def beside(self) -> dict[str, Any]:
+        """What stands beside a value of ours."""
+        return {name: getattr(self, name) for name in ("metric", "value", "deviation", "random", "table", "source")}
 
 
 def load(registry: Registry) -> list[Published]:
@@ -50,7 +59,7 @@ def _numbers(row: dict[str, Any], registry: Registry) -> list[Published]:
     names = {
         kind: _label(registry, kind, row[kind]) if kind in row else "" for kind in ("dataset", "encoder", "defense")
     }
-    source = f"{row['paper']} {row['where']}, {row['row']}"
+    table = f"{row['paper']} {row['where']}"
     scale = 100 if row.get("percent") else 1
     found = []
     for metric, printed in row["values"].items():
@@ -59,12 +68,14 @@ def _numbers(row: dict[str, Any], registry: Registry) -> list[Published]:
         found.append(
             Published(
                 row["suite"],
-                source,
+                table,
+                f"{table}, {row['row']}",
                 **names,
                 attack=row.get("attack", ""),
                 metric=metric,
                 value=round(mean / scale, 6),
                 deviation=spread,
+                random=row.get("random", {}).get(metric),
             )
         )
     return found

@@ -9,7 +9,7 @@ from typing import Any
 
 from .pooling import LEAKS
 from .records import Record
-from .tiers import Bootstrap
+from .tiers import LEVEL, Bootstrap
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,10 @@ class Entry:
 
     @property
     def strength(self) -> tuple[bool, float]:
-        """What is no better than guessing is no leak, be it larger: the level of a guess depends on the protocol."""
-        return not self.at_random, self.cell["value"]
+        """What is no better than guessing is no leak, be it larger: the level of a guess depends on the protocol, and
+        guesses are compared by what they are above it."""
+        guessed = self.cell["random"] if self.at_random else 0.0
+        return not self.at_random, self.cell["value"] - guessed
 
     @property
     def at_random(self) -> bool:
@@ -119,9 +121,16 @@ def _row(
         "attacks_failed": len(lost),
         "tier": tier,
         "basis": basis,
-        # What holds after as many encodings as the strongest attack saw; others may have seen fewer.
-        "epsilon": next((e.cell["epsilon"] for e in (worst, *entries) if e and e.cell["epsilon"]), None),
+        "epsilon": _epsilon(worst, entries),
     }
+
+
+def _epsilon(worst: Entry | None, entries: Sequence[Entry]) -> dict[str, float] | None:
+    """What holds after as many encodings as the strongest attack saw. Where none is better than a guess, there is no
+    strongest: as the one that saw most, since even that was not enough."""
+    some = [worst] if worst and not worst.at_random else entries
+    known = [e.cell["epsilon"] for e in some if e.cell["epsilon"]]
+    return max(known, key=lambda budget: float(budget["accounted"]), default=None)
 
 
 def _compare(
@@ -129,30 +138,32 @@ def _compare(
 ) -> tuple[bool, str]:
     """Whether the first defense leaks more than the second, and how that was judged.
 
-    On the same examples if the two strongest attacks saw the same. Else through the strongest attack on either, if it
-    was run on both with one protocol and is no weaker than the other's strongest: an attack that is weak on one of
-    them says nothing on its worst case. Else on examples drawn apart.
+    On the same examples if the two strongest attacks saw the same. Else there are two ways, each at half the level: on
+    examples drawn apart; and through the strongest attack on either, if it was run on both with one protocol and is no
+    weaker than the other's strongest: an attack that is weak on one of them says nothing on its worst case.
     """
     differs, paired = _leaks_more(bootstrap, one, other)
     if paired:
         return differs, "paired"
+    if _leaks_more(bootstrap, one, other, LEVEL / 2)[0]:
+        return True, "unpaired"
     for mine, theirs in [
         *((one, e) for e in on_other if _alike(e, one) and not _leaks_more(bootstrap, other, e)[0]),
         *((e, other) for e in on_one if _alike(e, other) and not _leaks_more(bootstrap, one, e)[0]),
     ]:
-        through, paired = _leaks_more(bootstrap, mine, theirs)
+        through, paired = _leaks_more(bootstrap, mine, theirs, LEVEL / 2)
         if paired:
             return through, f"through {mine.cell['attack']}"
-    return differs, "unpaired"
+    return False, "unpaired"
 
 
 def _alike(one: Entry, other: Entry) -> bool:
     return one.ranked and all(one.cell[k] == other.cell[k] for k in ("attack", "protocol"))
 
 
-def _leaks_more(bootstrap: Bootstrap, one: Entry, other: Entry) -> tuple[bool, bool]:
+def _leaks_more(bootstrap: Bootstrap, one: Entry, other: Entry, level: float = LEVEL) -> tuple[bool, bool]:
     if bootstrap.known(one.records) and bootstrap.known(other.records):
-        return bootstrap.better(one.records, other.records)
+        return bootstrap.better(one.records, other.records, level)
     # Records from before examples were kept: intervals that do not touch.
     return bool(one.cell["low"] > other.cell["high"]), False
 

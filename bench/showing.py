@@ -86,6 +86,8 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
         parts = [about.get("label", about.get("name", "")), _pairs(about.get("options", {}))]
         parts += [f"fingerprint {about['fingerprint']}"] if about.get("fingerprint") else []
         parts += [f"sees {', '.join(about['sees'])}"] if "sees" in about else []
+        parts += [f"{about['dim']} coordinates"] if "dim" in about else []
+        parts += [f"a corpus of {about['candidates']:,} candidates"] if about.get("candidates") else []
         yield kind, "; ".join(part for part in parts if part)
     yield "protocol", f"{protocol(record)}; {_pairs(record['protocol'])}" if "protocol" in record else ""
     yield "training", _pairs(record.get("training", {}))
@@ -93,13 +95,21 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
     yield "sealed", f"salt {record.get('salt')}; tried {record.get('tried')}" if record.get("sealed") else ""
     yield "suites", ", ".join(f"{name} version {n}" for name, n in sorted(record.get("suites", {}).items())) or "none"
     notes = record.get("notes") or {}
-    yield "ε", f"{budget(notes)} (claimed → held)" if budget(notes) else ""
+    yield "ε", f"{budget(notes)} (claimed → held), δ = {notes['accounted'].get('delta')}" if budget(notes) else ""
+    yield "notes", _pairs(_plain(notes))
+    yield "held out", _pairs(record.get("held_out") or {})
+    yield "details", _pairs(_plain(record.get("details") or {}))
     yield "cost", _pairs(record.get("cost", {}))
     yield "versions", _pairs(record.get("versions", {}))
 
 
 def _pairs(values: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items() if value is not None)
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """What is one word or number; curves and the like are in the file."""
+    return {name: value for name, value in values.items() if isinstance(value, str | int | float)}
 
 
 def _table(record: Record) -> Any:

@@ -52,8 +52,8 @@ class Bootstrap:
     def known(self, records: Sequence[Record]) -> bool:
         return any(r["id"] in self._means for r in records)
 
-    def better(self, one: Sequence[Record], other: Sequence[Record]) -> tuple[bool, bool]:
-        """Whether `one` leaks more than `other`, at 95 %; and whether that was judged on the same examples."""
+    def better(self, one: Sequence[Record], other: Sequence[Record], level: float = LEVEL) -> tuple[bool, bool]:
+        """Whether `one` leaks more than `other`, one-sided; and whether that was judged on the same examples."""
         mine, theirs = self._by_examples(one), self._by_examples(other)
         shared = sorted(mine.keys() & theirs.keys(), key=repr)
         if shared:
@@ -62,7 +62,7 @@ class Bootstrap:
         if not shared:
             less = np.roll(less, ROUNDS // 2 + 1)
         difference = more * m / (m + 1) - (less * n + EXTRA) / (n + 1)
-        return bool((difference <= SAME).mean() < LEVEL), bool(shared)
+        return bool((difference <= SAME).mean() < level), bool(shared)
 
     def _by_examples(self, records: Sequence[Record]) -> dict[Hashable, str]:
         return {_examples(r): r["id"] for r in records if r["id"] in self._means}

@@ -134,11 +134,38 @@ def test_utility_stands_beside_what_is_undefended() -> None:
     (row,) = found["defenses"]
     assert row["utility"] == {"accuracy": [0.6, 0.0, 0.9, 0.5]}
     hidden = next(p for p in found["utility"] if p["defense"] == "texthide")
-    assert hidden["published"] == [
-        {"metric": "accuracy", "value": 0.917, "deviation": 0.0051, "source": "TextHide table 1, SST-2, intra"},
-    ]
+    (theirs,) = hidden["published"]
+    assert (theirs["metric"], theirs["value"], theirs["deviation"]) == ("accuracy", 0.917, 0.0051)
+    assert (theirs["table"], theirs["source"]) == ("TextHide table 1", "TextHide table 1, SST-2, intra")
     assert hidden["command"].startswith("bench utility --defense texthide --dataset sst2 --encoder minilm --seed 0 1")
     assert found["suites"]["texthide-table1"]["holes"] == 71
+
+
+def test_rows_of_a_table_are_priced_by_one_suite() -> None:
+    wide = [
+        priced(d, v, seed=s, suites={"wide": 1}) for d, v in (("none", 0.9), ("a", 0.6), ("b", 0.5)) for s in (0, 1)
+    ]
+    deep = [priced("none", 0.8, seed=s, suites={"deep": 1}) for s in range(5, 10)]
+    deep += [priced("c", 0.4, seed=s, suites={"deep": 1}) for s in range(5, 10)]
+    attacked = [made(d, dataset="sst2") for d in ("none", "a", "b", "c")]
+    undefended = {r["defense"]: r["utility"]["accuracy"][2] for r in board.build(attacked, [*wide, *deep])["defenses"]}
+    assert undefended == {"none": 0.9, "a": 0.9, "b": 0.9, "c": 0.8}
+
+
+def test_the_budget_of_several_seeds_is_the_largest() -> None:
+    some = [made("a", seed=s) for s in range(3)]
+    for record, held in zip(some, (3.0, 7.0, 5.0), strict=True):
+        record["notes"] = {"nominal": {"epsilon": 1.0}, "accounted": {"epsilon": held}}
+    assert pooling.epsilon(some) == {"nominal": 1.0, "accounted": 7.0}
+
+
+def test_a_picture_recovered_pixel_by_pixel_is_no_guess() -> None:
+    chance = {"random": 0.05, "random_low": 0.0, "random_high": 0.2}
+    record = made("a", "dlg", leak=[1.0] * 2 + [0.0] * 14, metric="success")
+    record["metrics"]["success"] |= chance
+    assert "random" in pooling.cell([record])["marks"]
+    record["metrics"]["mse"] = {"value": 0.1, "low": 0.0, "high": 0.2}
+    assert "random" not in pooling.cell([record])["marks"]
 
 
 def test_published_numbers_stand_beside_the_cells_they_are_of() -> None:

@@ -122,7 +122,7 @@ def test_a_table_has_the_worst_case_first_and_marks() -> None:
     assert cells[2] == "1 → 27.12"
     assert cells[3] == "0.400 [0.390, 0.410]<br>unmix, 200 × 1, of 2 attacks"
     assert cells[4].startswith("0.000 [-0.010, 0.010] ≈ ↑")
-    assert "identity 0.000, theirs 0.000" in cells[4]
+    assert "identity 0.000, theirs 0.000 (TextHide table 3a)" in cells[4]
     assert any(line.startswith("|  | sees |") and "corpus, encodings" in line for line in lines)
 
 
@@ -187,11 +187,37 @@ def test_theirs_and_ours_stand_side_by_side_and_holes_are_said() -> None:
     assert "- 17 of the 18 cells that the suite names are missing" in table
     assert "8 of 9 cells are missing here." in table
     assert (
-        "| cola | minilm | texthide | rss | identity | 0.000 | 0.010 [0.000, 0.020] (0.001), 1000 × 1 | "
+        "| cola | minilm | texthide | rss | identity | 0.000 (0.000) | 0.010 [0.000, 0.020] (0.001), 1000 × 1 | "
         "TextHide table 3a, TextHide |" in table
     )
-    assert "| sst2 |  | none | rss | identity | 0.992 | not run | TextHide table 3b, baseline |" in table
+    assert "| sst2 |  | none | rss | identity | 0.992 (0.000) | not run | TextHide table 3b, baseline |" in table
+    assert "| metric | theirs (random) | ours (random) | source |" in table
     assert "They fine-tune BERT" in table
+
+
+def test_failures_stay_beside_what_the_papers_print_and_among_all_metrics() -> None:
+    tag = {"texthide-table3": 1}
+    lost = [failed("texthide", leak=LEAK, seed=s, suites=tag) for s in (0, 1, 2)]
+    some = [made("none", leak=LEAK, suites=tag), failed("none", leak=LEAK, seed=1, suites=tag)]
+    table = texts(*lost, *some)["boards/texthide-table3.md"]
+    assert "| cola | minilm | texthide | rss | identity | 0.000 (0.000) | –, 200 × 1, ✗ 3/3 |" in table
+    assert "identity | 0.993 (0.000) | 0.400 [0.390, 0.410] (0.001), 200 × 1, ✗ 1/2 |" in table
+    (row,) = (line for line in table.splitlines() if line.startswith("| none | rss | 200 × 1 |"))
+    assert row.endswith("` ✗ 1/2 |")
+
+
+def test_what_no_attack_reads_is_shown_by_the_one_furthest_above_guessing_and_the_largest_budget() -> None:
+    few, many = made("a", "rss", [0.002] * 9), made("a", "xie-hong", [0.02] * 9, epochs=50)
+    few["metrics"]["recall"] |= {"random": 0.0, "random_high": 0.01}
+    many["metrics"]["recall"] |= {"random": 0.02, "random_high": 0.03}
+    for record, held in ((few, 13.6), (many, 144.4)):
+        record["notes"] = {"nominal": {"epsilon": 8.0}, "accounted": {"epsilon": held}}
+    (row,) = json.loads(texts(few, many)["board.json"])["defenses"]
+    assert (row["worst"]["attack"], row["epsilon"]["accounted"]) == ("rss", 144.4)
+    # Where one does read something, it is what that one saw.
+    few["metrics"]["recall"] |= {"low": 0.5, "value": 0.6, "high": 0.7}
+    (row,) = json.loads(texts(few, many)["board.json"])["defenses"]
+    assert (row["worst"]["attack"], row["epsilon"]["accounted"]) == ("rss", 13.6)
 
 
 def test_samples_are_a_table_and_anybodys_text_is_harmless() -> None:
@@ -245,7 +271,8 @@ def test_utility_has_tables_of_its_own() -> None:
     trials = tuple(priced(d, v, suites=tag) for d, v in (("none", 0.9), ("texthide", 0.6)))
     files = texts(utility=trials)
     assert (
-        "| texthide |  | accuracy | 5 | 0.600 | 0.900 | 0.500 | 0.917 ± 0.005 |" in files["boards/texthide-table1.md"]
+        "| texthide |  | accuracy | 5 | 0.600 | 0.900 | 0.500 | 0.917 ± 0.005 (TextHide table 1) |"
+        in files["boards/texthide-table1.md"]
     )
     assert len(list(csv.DictReader(files["boards/texthide-table1.csv"].splitlines()))) == 2
     both = texts(made(suites=tag), utility=trials)

@@ -33,12 +33,15 @@ def test_show_prints_the_command_that_gives_the_same_record(bench: Run, tmp_path
 def ids(tmp_path: Path) -> dict[str, str]:
     home = tmp_path / "home"
     suites = {"main": 2}
-    notes = {"nominal": {"epsilon": 1.0}, "accounted": {"epsilon": 27.1}}
+    notes = {"nominal": {"epsilon": 1.0}, "accounted": {"epsilon": 27.1, "delta": 1e-5}, "clip_bound": 7.5}
+    details = {"confidence_auc": 0.9, "curves": [{"mse": [0.1]}]}
+    good = made("dp-ie-gaussian", suites=suites, notes=notes, details=details)
+    good["dataset"]["candidates"] = 2000
     some = {
-        "good": made("dp-ie-gaussian", suites=suites, notes=notes),
+        "good": good,
         "failed": failed("texthide"),
         "sealed": made("b", sealed=True, salt="abc", tried={"attempts": {}, "left_behind": 0}),
-        "utility": priced("none", None),
+        "utility": {**priced("none", None), "held_out": {"epoch": 3, "accuracy": 0.91}},
     }
     saved(home / "leaderboards" / "records", *some.values())
     return {name: record["id"] for name, record in some.items()}
@@ -48,6 +51,12 @@ def test_show_says_how_a_record_was_made(bench: Run, ids: dict[str, str]) -> Non
     said = bench("show", ids["good"]).stdout
     for word in ("cola; fingerprint f", "main version 2", "4 × 1", "1 → 27.1", "sees corpus, encodings", "python=3.11"):
         assert word in said
+    assert "2,000 candidates" in said
+    assert "δ = 1e-05" in said
+    assert "clip_bound=7.5" in said
+    assert "confidence_auc=0.9" in said
+    assert "curves" not in said
+    assert "epoch=3, accuracy=0.91" in bench("show", ids["utility"]).stdout
     assert "0.7500" in said  # the value, with what stands around it
     assert "the dog ate it" in bench("show", ids["failed"]).stdout
     sealed = bench("show", ids["sealed"]).stdout

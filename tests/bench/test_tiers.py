@@ -66,6 +66,20 @@ def test_different_protocols_are_paired_through_an_attack_that_is_strong_on_both
     assert tiers(entry(blind), entry(weak), entry(both[1]))["b"] == (1, "unpaired")
 
 
+def test_equals_stand_in_one_tier_however_they_are_compared() -> None:
+    # All of b and c is found by one attack, on 1,000 examples. Another, on 100, cannot tell b from a. That must not put
+    # b beside a, and c, to which the other is blind, below them.
+    few = np.arange(100)
+    found = [
+        entry(made("a", "xie-hong", leak=few < 90, epochs=50, metric="success")),
+        entry(made("b", "unmix", leak=EASE < 1)),
+        entry(made("b", "xie-hong", leak=few < 92, epochs=50, metric="success")),
+        entry(made("c", "unmix", leak=EASE < 1)),
+        entry(made("c", "xie-hong", leak=few < 80, epochs=50, metric="success")),
+    ]
+    assert tiers(*found) == {"a": (1, None), "b": (2, "unpaired"), "c": (2, "paired")}
+
+
 def test_stronger_means_another_attack_and_significantly() -> None:
     weak, same, strong = (
         made(leak=EASE < 0.3),
