@@ -60,7 +60,7 @@ def summary(board: Board, name: str = "main") -> list[Block]:
         named = sum(place[3] for place in suite["places"])
         said += f" {suite['holes']} of the {named} cells that the suite names are missing."
     if any(row["epsilon"] for row in rows):
-        said += " The ε that holds is the one for what that attack sees; beside ≈, the largest for what any attack sees."
+        said += " The ε that holds is the one for what that attack sees; beside ≈, the largest of any attack's."
     if any("≈" in cell for line in lines for cell in line):
         said += " ≈: no better than random guessing."
     if any("✗" in cell for line in lines for cell in line):
