@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -114,7 +115,15 @@ SIGNS = {
     "↑": "$\\uparrow$",
     "✗": "$\\otimes$",
     "ε": "$\\varepsilon$",
+    "≥": "$\\ge$",
+    "λ": "$\\lambda$",
+    "δ": "$\\delta$",
     "–": "--",
+    "—": "---",
+    "“": "``",
+    "”": "''",
+    "‘": "`",
+    "’": "'",
     "`": "",
 }
 _SIGN = re.compile("|".join(map(re.escape, SIGNS)))
@@ -122,14 +131,24 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
 def escaped(text: str) -> str:
-    return _SIGN.sub(lambda found: SIGNS[found[0]], _LINK.sub(r"\1", text))
+    printed = _SIGN.sub(lambda found: SIGNS[found[0]], _LINK.sub(r"\1", text))
+    return printed if printed.isascii() else "".join(map(_ascii, printed))
+
+
+def _ascii(letter: str) -> str:
+    """A letter that the fonts lack would stop LaTeX, and sentences hold any: accents go, the rest is named."""
+    if letter.isascii():
+        return letter
+    bare = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
+    return _SIGN.sub(lambda found: SIGNS[found[0]], bare) or f"[U+{ord(letter):04X}]"
 
 
 # Shrinks what is wider than the line, and leaves the rest as it is.
 FIT = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%"
 NEEDS = """% Made by bench leaderboard; needs \\usepackage{booktabs,graphicx}.
-% A wide table shrinks to the line: give it a page in landscape. What has no room in print, all metrics and the ids of
-% the records, is in the .csv of the same name.
+% A wide table shrinks to the line: give it a page in landscape (\\usepackage[landscape,margin=1cm]{geometry}). A long
+% one goes on below its head on the next page. What has no room in print, all metrics and the ids of the records, is in
+% the .csv of the same name.
 \\providecommand{\\benchcell}[1]{\\begin{tabular}[t]{@{}l@{}}#1\\end{tabular}}"""
 
 
@@ -139,35 +158,61 @@ def _latex(block: Heading | Text | Items | Table) -> str:
     if isinstance(block, Text):
         return escaped(block.text)
     if isinstance(block, Items):
-        points = "\n".join(f"  \\item {escaped(_folded(line))}" for line in block.lines)
+        points = "\n".join(f"  \\item{{}} {escaped(_folded(line))}" for line in block.lines)
         return f"\\begin{{itemize}}\n{points}\n\\end{{itemize}}"
-    columns = len(block.head)
     # Broken finer where there are many columns: letters that are read beat lines that are few.
-    width = 18 if columns > 7 else 28
+    width = 18 if len(block.head) > 7 else 28
+    head, *rows = ([_stacked(cell, width) for cell in row] for row in (block.head, *block.rows))
+    return "\n\n".join(_sheet(head, some) for some in _sheets(_high(head), rows))
+
+
+# Printed lines on a sheet: less than a page in landscape holds, since a table cannot be broken by itself.
+SHEET = 32
+
+
+def _sheets(head: int, rows: Sequence[Sequence[Sequence[str]]]) -> list[list[Sequence[Sequence[str]]]]:
+    """As many rows at a time as a page holds below the head; one that is higher than a page has it to itself."""
+    sheets: list[list[Sequence[Sequence[str]]]] = [[]]
+    room = SHEET - head
+    for row in rows:
+        if sheets[-1] and _high(row) > room:
+            sheets.append([])
+            room = SHEET - head
+        sheets[-1].append(row)
+        room -= _high(row)
+    return sheets
+
+
+def _high(row: Sequence[Sequence[str]]) -> int:
+    return max((len(lines) for lines in row), default=1)
+
+
+def _sheet(head: Sequence[Sequence[str]], rows: Sequence[Sequence[Sequence[str]]]) -> str:
     lines = [
         "\\noindent",
         FIT,
-        f"\\begin{{tabular}}{{{'l' * columns}}}",
+        f"\\begin{{tabular}}{{{'l' * len(head)}}}",
         "\\toprule",
-        _line(block.head, width),
+        _line(head),
         "\\midrule",
-        *(_line(row, width) for row in block.rows),
+        *map(_line, rows),
         "\\bottomrule",
         "\\end{tabular}}\\par",
     ]
     return "\n".join(lines)
 
 
-def _line(cells: Sequence[str], width: int) -> str:
-    return " & ".join(_stacked(cell, width) for cell in cells) + " \\\\"
+def _line(cells: Sequence[Sequence[str]]) -> str:
+    # A bracket at the start of a line would be read as the space above it.
+    printed = (lines[0] if len(lines) == 1 else "\\benchcell{" + "\\\\{}".join(lines) + "}" for lines in cells)
+    return " & ".join(printed) + " \\\\"
 
 
 _TOGETHER = re.compile(r"(?<=,) (?=-?[\d.]+\])|(?<=\d) (?=s\b)")  # an interval, a time
 
 
-def _stacked(cell: str, width: int) -> str:
+def _stacked(cell: str, width: int) -> list[str]:
+    """The lines of a cell."""
     whole = (_TOGETHER.sub("\N{NO-BREAK SPACE}", _folded(line)) for line in cell.split("\n"))
     broken = (wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""] for line in whole)
-    lines = [escaped(part.replace("\N{NO-BREAK SPACE}", " ")) for parts in broken for part in parts]
-    # A bracket at the start of a line would be read as the space above it.
-    return lines[0] if len(lines) == 1 else "\\benchcell{" + "\\\\{}".join(lines) + "}"
+    return [escaped(part.replace("\N{NO-BREAK SPACE}", " ")) for parts in broken for part in parts]

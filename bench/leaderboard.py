@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from . import board, board_csv, shelf, site
@@ -76,9 +76,16 @@ def stale(folder: Path, files: Files) -> dict[Path, str]:
             found[path] = "is missing: run bench leaderboard"
         elif path.read_bytes() != content:
             found[path] = "is not what the records say: run bench leaderboard"
-    for path in _unexpected(folder, wanted):
-        found[path] = "is made from no record: delete it"
-    return found
+    return {**found, **unexpected(folder, files)}
+
+
+def unexpected(folder: Path, files: Files) -> dict[Path, str]:
+    """Files of generated kinds that nothing makes any more: all that lies in folders of generated files."""
+    wanted = {folder / name for name in files}
+    generated = {path.parent for path in wanted if folder in path.parent.parents}
+    there = [path for place in generated for path in place.glob("*") if path.is_file()]
+    there += [path for kind in ("leaderboard.*", "board.*") for path in folder.glob(kind)]
+    return dict.fromkeys(sorted(path for path in there if path not in wanted), "is made from no record: delete it")
 
 
 def _in_place(folder: Path, files: Files) -> dict[Path, bytes]:
@@ -97,11 +104,3 @@ def _in_place(folder: Path, files: Files) -> dict[Path, bytes]:
                 f"{readme.name}: no summary, for want of the lines {START} and {END} to put it between", file=sys.stderr
             )
     return wanted
-
-
-def _unexpected(folder: Path, wanted: Mapping[Path, bytes]) -> list[Path]:
-    """Files of generated kinds that nothing makes any more: all that lies in folders of generated files."""
-    generated = {path.parent for path in wanted if folder in path.parent.parents}
-    there = [path for place in generated for path in place.glob("*") if path.is_file()]
-    there += [path for kind in ("leaderboard.*", "board.*") for path in folder.glob(kind)]
-    return sorted(path for path in there if path not in wanted)

@@ -50,14 +50,24 @@ def _leaderboard(args: argparse.Namespace) -> int:
     from .registry import Registry
 
     folder = args.results or (PUBLISHED if PUBLISHED.is_dir() else RESULTS)
-    files = leaderboard.build(*shelf.read(folder), Registry(tuple(args.plugin)))
+    records, utility = shelf.read(folder)
+    files = leaderboard.build(records, utility, Registry(tuple(args.plugin)))
     if args.check:
         stale = leaderboard.stale(args.out, files)
         for path, said in stale.items():
             print(f"{path} {said}", file=sys.stderr)
-        return 1 if stale else 0
+        # A record that was damaged is a number that has gone from the tables.
+        lost = (
+            sum(1 for place in (folder, folder / "utility") for _ in place.glob("*.json")) - len(records) - len(utility)
+        )
+        if lost:
+            print(f"{folder}: {lost} of the records cannot be used: restore them, or delete them", file=sys.stderr)
+        return 1 if stale or lost else 0
     for path in leaderboard.write(args.out, files):
         print(path)
+    # Not deleted here: the folder may be anybody's.
+    for path, said in leaderboard.unexpected(args.out, files).items():
+        print(f"{path} {said}", file=sys.stderr)
     return 0
 
 

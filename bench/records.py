@@ -143,7 +143,7 @@ def read(path: Path) -> Record | None:
         reason = "not a record of this version"
     except (OSError, ValueError) as error:
         reason = str(error)
-    print(f"{path} cannot be used ({reason}): its cell will be run again", file=sys.stderr)
+    print(f"{path} cannot be used ({reason}): left out, and run again by the command that made it", file=sys.stderr)
     return None
 
 

@@ -7,6 +7,7 @@ looked at once, here, so that nothing behind has to doubt it, and what is wrong 
 from __future__ import annotations
 
 import base64
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,8 @@ from .records import Record
 
 # What may be the name of a suite: it becomes that of a file.
 _NAME = re.compile(r"\w[\w .+-]*")
+# Metrics that are shares: whatever lies beyond 0 and 1 was not measured.
+SHARES = ("identity", "jaccard", "label", "hit", "recall", "success")
 _MEASURES = ("value", "low", "high", "random", "random_low", "random_high")
 
 Check = Callable[[Any], bool]
@@ -37,7 +40,8 @@ def _text(value: Any) -> bool:
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """NaN is none: a run writes null in its place, and a mean over seeds would lose one without a word."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _whole(value: Any) -> bool:
@@ -75,6 +79,13 @@ def _metric(value: Any) -> bool:
     return value is None or (isinstance(value, dict) and all(_measured(value.get(part)) for part in _MEASURES))
 
 
+def _metrics(value: Any) -> bool:
+    if not _each(_metric)(value):
+        return False
+    shares = [value[name].get("value") for name in SHARES if value.get(name)]
+    return all(not _number(share) or -0.001 <= share <= 1.001 for share in shares)
+
+
 def _cost(value: Any) -> bool:
     numbers = ("attack_s", "peak_mib", "train_s")
     return isinstance(value, dict) and _text(value.get("ended", "")) and all(_measured(value.get(n)) for n in numbers)
@@ -106,7 +117,8 @@ _SAMPLE = _table(example=_text, answer=_maybe(_text), right=lambda value: isinst
 _SPARE = frozenset(["suites", "error", "versions"])
 _OPTIONAL = frozenset(["suites", "versions", "outcomes", "notes", "samples"])
 _EITHER: dict[str, Check] = {
-    **dict.fromkeys(("id", "status"), _text),
+    "id": _text,
+    "status": lambda value: value in ("ok", "failed", "timeout"),
     **dict.fromkeys(("dataset", "encoder", "defense"), _PLUGIN),
     "seed": _whole,
     "cost": _cost,
@@ -120,7 +132,7 @@ _ATTACKED: dict[str, Check] = {
     "attack": _table(name=_text, label=_text, sees=_all(_text)),
     "protocol": _table(examples=_whole, epochs=_whole, candidates=_maybe(_whole), coverage=_number, split=_text),
     "public": _maybe(_table(name=_text)),
-    "metrics": _each(_metric),
+    "metrics": _metrics,
     "outcomes": _outcomes,
     "samples": _all(_SAMPLE),
 }

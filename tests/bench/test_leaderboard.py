@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -90,7 +91,8 @@ def test_deleted_files_come_back_byte_for_byte_and_check_names_what_is_wrong(ben
     bench("leaderboard")
     assert tree(home) == before
     (board / "boards" / "gone.md").write_text("of a suite that is no more")
-    assert "gone.md is made from no record: delete it" in bench("leaderboard", "--check").stderr
+    for words in (["--check"], []):
+        assert "gone.md is made from no record: delete it" in bench("leaderboard", *words).stderr
 
 
 def test_the_readme_gets_a_summary_between_its_markers(bench: Run, home: Path) -> None:
@@ -291,14 +293,23 @@ def test_damaged_and_foreign_records_are_left_out_with_a_word(bench: Run, home: 
     saved(folder, made("y", suites={"../../escaped": 1}))
     saved(folder, made("flat", metrics={"recall": 0.5}), made("odd", outcomes={"metric": "recall", "values": 7}))
     saved(folder, made("when", cost={"ended": 3}), made("unsaid", samples=[{"example": "q"}]))
-    saved(folder, {**priced("cheap", 0.9), "majority": {}})
+    saved(folder, {**priced("cheap", 0.9), "majority": {}}, made("odd", status="weird"))
+    for name, value in (("nan", math.nan), ("many", 7.5)):
+        number = {**made(name)["metrics"]["recall"], "value": value}
+        (folder / f"{name}.json").write_text(json.dumps(made(name, metrics={"recall": number})))
+    slow = made("slow", cost={"attack_s": math.inf, "ended": "2026-01-01T00:00:00Z"})
+    (folder / "slow.json").write_text(json.dumps(slow))
     done = bench("leaderboard", "--out", "two")
     assert done.returncode == 0
     for said in ("half.json cannot be used", "list.json cannot", "later.json cannot", "record bare lacks"):
         assert said in done.stderr
-    for part in ("suites", "metrics", "outcomes", "cost", "samples", "majority"):
+    for part in ("suites", "metrics", "outcomes", "cost", "samples", "majority", "status"):
         assert f"lacks what a table needs ({part} is not as a record has it): left out" in done.stderr
     assert tree(home / "one") == tree(home / "two")
+    # The tables are as the whole records have them, and yet numbers are gone: that is not in order.
+    checked = bench("leaderboard", "--out", "two", "--check")
+    assert checked.returncode == 1
+    assert "leaderboards/records: 14 of the records cannot be used" in checked.stderr
 
 
 def test_no_records_is_explained(bench: Run, tmp_path: Path) -> None:
