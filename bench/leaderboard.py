@@ -81,7 +81,7 @@ def stale(folder: Path, files: Files) -> dict[Path, str]:
 
 def unexpected(folder: Path, files: Files) -> dict[Path, str]:
     """Files of generated kinds that nothing makes any more: all that lies in folders of generated files."""
-    wanted = {folder / name for name in files}
+    wanted = {folder / name for name in files if name != README}
     generated = {path.parent for path in wanted if folder in path.parent.parents}
     there = [path for place in generated for path in place.glob("*") if path.is_file()]
     there += [path for kind in ("leaderboard.*", "board.*") for path in folder.glob(kind)]

@@ -92,7 +92,8 @@ def test_deleted_files_come_back_byte_for_byte_and_check_names_what_is_wrong(ben
     assert tree(home) == before
     (board / "boards" / "gone.md").write_text("of a suite that is no more")
     for words in (["--check"], []):
-        assert "gone.md is made from no record: delete it" in bench("leaderboard", *words).stderr
+        said = bench("leaderboard", *words).stderr
+        assert said == "leaderboards/boards/gone.md is made from no record: delete it\n"
 
 
 def test_the_readme_gets_a_summary_between_its_markers(bench: Run, home: Path) -> None:

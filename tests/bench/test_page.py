@@ -47,7 +47,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     empty: dict[str, Any] = {"schema": 1, "records": 0, "suites": {}, "cells": [], "defenses": []}
     unknown = board(datasets=("cola",))
     unknown["suites"]["smoke"]["problem"] = "its file is damaged"
+    shared = board(datasets=("cola",))
+    whole = next(c for c in shared["cells"] if (c["attack"], c["defense"]) == ("rss", "none"))
+    shared["cells"].append({**whole, "value": 0.777, "seeds": [0], "ids": whole["ids"][:1], "suites": ["smoke"]})
+    whole["value"] = 0.111
     boards = {"small": board(), "hostile": hostile(), "large": board(rows=5000), "empty": empty, "unknown": unknown}
+    boards["shared"] = shared
     for name, made in boards.items():
         (folder / f"{name}.html").write_text(page(made, ["pictures/heatmap.svg"]), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in boards}
@@ -99,6 +104,10 @@ def shot(driver: Any, name: str) -> None:
     if SHOTS:
         Path(SHOTS).mkdir(parents=True, exist_ok=True)
         driver.save_screenshot(str(Path(SHOTS) / f"{name}.png"))
+
+
+def pause(driver: Any, ms: int = 150) -> None:
+    driver.execute_async_script("setTimeout(arguments[1], arguments[0])", ms)
 
 
 def leaks(driver: Any) -> list[float]:
@@ -197,7 +206,7 @@ def test_an_address_brings_back_what_was_seen(show: Show) -> None:
     driver.get(address)
     assert column(driver, 0) == before
     driver.execute_script("location.hash = '#view=table&dataset=sst2'")
-    driver.execute_async_script("setTimeout(arguments[0], 50)")
+    pause(driver)
     assert set(column(driver, 5)) == {"sst2"}
 
 
@@ -215,7 +224,7 @@ def test_search_looks_at_ids_too(show: Show) -> None:
     wanted = board()["cells"][7]["ids"][1]
     driver = show(state="#view=table")
     one(driver, "#q").send_keys(wanted)
-    driver.execute_async_script("setTimeout(arguments[0], 300)")
+    pause(driver, 300)
     assert len(column(driver, 0)) == 1
 
 
@@ -235,6 +244,7 @@ def test_enter_opens_a_cell_and_escape_gives_the_focus_back(show: Show) -> None:
     shot(driver, "dialog")
     press(driver, "ESCAPE")
     assert not driver.find_elements("css selector", "dialog[open]")
+    pause(driver)
     assert driver.switch_to.active_element == focused
     assert "cell=" not in driver.current_url
     # From here the arrows walk the board.
@@ -254,10 +264,53 @@ def test_an_address_opens_a_cell_and_failures_are_told(show: Show) -> None:
     assert not driver.find_elements("css selector", "dialog[open]")
 
 
+def test_the_way_back_closes_a_cell_and_does_not_leave_the_page(show: Show) -> None:
+    driver = show(state="#dataset=cola")
+    one(driver, "td:not(.worst) > [aria-label^='rss on none']").click()
+    one(driver, "dialog[open]")
+    driver.back()
+    pause(driver)
+    assert not driver.find_elements("css selector", "dialog[open]")
+    assert driver.current_url.endswith("#dataset=cola")
+    driver.forward()
+    pause(driver)
+    assert "rss on none" in one(driver, "dialog[open]").text
+
+
+def test_cells_that_share_a_record_have_addresses_of_their_own(show: Show) -> None:
+    for suite, value in (("smoke", "0.777"), ("main", "0.111")):
+        driver = show("shared", state=f"#suite={suite}")
+        one(driver, "td:not(.worst) > [aria-label^='rss on none']").click()
+        assert value in one(driver, "dialog[open] .headline").text
+        address = driver.current_url
+        driver.get("about:blank")
+        driver.get(address)
+        assert value in one(driver, "dialog[open] .headline").text
+
+
+def test_what_the_arrows_reach_is_in_sight(show: Show) -> None:
+    seen = """const at = document.activeElement.getBoundingClientRect();
+        const row = document.activeElement.closest("tr").querySelector("th").getBoundingClientRect();
+        return at.left >= row.right - 1 && at.right <= innerWidth + 1"""
+    for width in (360, 900):
+        driver = show(width=width, height=700)
+        driver.execute_script("document.querySelector('.worst button').focus()")
+        for key in ["ARROW_RIGHT"] * 5 + ["ARROW_LEFT"] * 5:
+            press(driver, key)
+            if driver.execute_script("return !document.activeElement.closest('.worst')"):
+                assert driver.execute_script(seen), (width, key)
+
+
+def test_a_cell_without_sentences_says_why(show: Show) -> None:
+    cell = next(c for c in board()["cells"] if not c["samples"])
+    driver = show(state=f"#cell={cell['ids'][0]}")
+    assert "None was kept for these runs" in one(driver, "dialog[open]").text
+
+
 def test_the_command_can_be_copied(show: Show) -> None:
     driver = show(state=f"#cell={board()['cells'][0]['ids'][0]}")
     one(driver, ".copy").click()
-    driver.execute_async_script("setTimeout(arguments[0], 100)")
+    pause(driver)
     assert one(driver, ".copy").text in ("Copied", "Selected")
 
 
@@ -351,7 +404,7 @@ def test_five_thousand_rows_are_sorted_within_a_second(show: Show) -> None:
     assert first < 1000
     assert len(column(driver, 0)) < 500
     driver.execute_script("document.querySelector('.frame').scrollTop = 1e6")
-    driver.execute_async_script("setTimeout(arguments[0], 300)")
+    pause(driver, 300)
     assert len(column(driver, 0)) >= 160
 
 

@@ -16,7 +16,8 @@ const cells = (() => {
   const metrics = Object.entries(packed.metrics).map(([name, parts]) => [name, parts.map((p) => column(p, packed.count))]);
   return rows(packed.columns, packed.count).map((cell, i) => {
     cell.index = i;
-    cell.key = cell.ids[0];
+    // One record may stand in several cells: alone for one suite, with other seeds for another.
+    cell.key = [cell.ids[0], ...(cell.ids.length > 1 ? [cell.ids.length] : [])].join(".");
     // Metrics are asked for when a cell is opened; 5,000 cells are not worth forty thousand small arrays.
     cell.metrics = () => {
       const found = metrics.filter(([, parts]) => parts[0][i] !== null).map(([name, p]) => [name, ...p.map((v) => v[i])]);

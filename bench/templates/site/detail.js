@@ -74,6 +74,10 @@ const sample = (s) => {
   );
 };
 
+// Why there are none: most suites keep no text of their data, so that records are no copy of it.
+const none = (cell) =>
+  cell.sees.includes("corpus") ? "None was kept for these runs: only a few suites keep some." : "This attack names no sentences.";
+
 const copying = (text) => {
   const button = el("button", { type: "button", class: "copy" }, "Copy");
   const said = el("code", {}, text);
@@ -93,8 +97,9 @@ const copying = (text) => {
 const others = (cell) => {
   const same = (c) => c.defense === cell.defense && c.attack === cell.attack && placeOf(c) === placeOf(cell) && c !== cell;
   const found = cells.filter(same);
-  const line = (c) => el("li", {}, el("button", { type: "button", class: "open", "data-cell": c.index }, c.protocol), ` ${number(c.value)}`);
-  return found.length > 0 && titled("Other protocols", el("ul", {}, found.map(line)));
+  const said = (c) => `${c.protocol}; seeds ${c.seeds.join(", ")}`;
+  const line = (c) => el("li", {}, el("button", { type: "button", class: "open", "data-cell": c.index }, said(c)), ` ${number(c.value)}`);
+  return found.length > 0 && titled("Other protocols and seeds", el("ul", {}, found.map(line)));
 };
 
 const fill = (cell) => {
@@ -116,7 +121,7 @@ const fill = (cell) => {
       cell.value !== null && titled("Metrics", grid(["metric", "value", "95 % interval", "random"], cell.metrics().map(line))),
       published(cell),
       others(cell),
-      samples.length > 0 && titled("Sentences", el("ul", { class: "samples" }, samples.map(sample))),
+      titled("Sentences", samples.length > 0 ? el("ul", { class: "samples" }, samples.map(sample)) : el("p", {}, none(cell))),
       titled("Repeat it", copying(commandOf(cell))),
       titled("Records", el("p", { class: "ids" }, cell.ids.map((id) => el("code", {}, id)))),
     ].filter(Boolean),
@@ -125,19 +130,31 @@ const fill = (cell) => {
 
 let opener = null;
 
+// The address of an open cell is a step of its own, so that the way back closes the cell and does not leave the page.
+let pushed = false;
+
 const open = (cell, from) => {
-  if (!$("detail").open) opener = from;
+  const fresh = !$("detail").open;
+  if (fresh) opener = from;
   fill(cell);
+  // An address that named the cell has its step already.
+  const step = fresh && !state.cell;
   state.cell = cell.key;
-  write();
-  if (!$("detail").open) $("detail").showModal();
+  write(step);
+  pushed ||= step;
+  if (fresh) $("detail").showModal();
   $("detail").scrollTop = 0;
   $("detail").querySelector(".close").focus();
 };
 
 const closed = () => {
-  state.cell = "";
-  write();
+  // Closed by the page and not by the way back: the step is taken back.
+  if (pushed && state.cell) history.back();
+  else if (state.cell) {
+    state.cell = "";
+    write();
+  }
+  pushed = false;
   // The results may have been drawn anew below the dialog; then the same cell's new button takes the focus.
   const again = opener?.isConnected ? opener : opener && document.querySelector(`#results [data-cell="${opener.dataset.cell}"]`);
   again?.focus();

@@ -141,9 +141,12 @@ $("q").addEventListener("input", () => {
 });
 $("detail").addEventListener("close", closed);
 const arrive = () => {
+  const before = drawn && { ...state };
   read();
-  render();
-  const asked = state.cell && cells.find((c) => c.key === state.cell);
+  // A cell that opens or closes changes nothing below it: the focus stays where it is.
+  if (!before || Object.keys(HOME).some((name) => name !== "cell" && state[name] !== before[name])) render();
+  // The id of any record will do.
+  const asked = state.cell && (cells.find((c) => c.key === state.cell) ?? cells.find((c) => c.ids.includes(state.cell)));
   if (asked) open(asked, document.querySelector(`#results [data-cell="${asked.index}"]`));
   else if ($("detail").open) $("detail").close();
 };

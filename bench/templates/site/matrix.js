@@ -12,8 +12,13 @@ const grouped = (items, key) => {
 
 const reached = (cell) => (cell && ranks(cell) ? cell.value : -1);
 
-// What is no better than guessing is no leak, be it larger; of equals the one that is surest.
-const strength = (cell) => [ranks(cell) && !cell.marks.includes("random") ? 1 : 0, reached(cell), cell.low ?? -1];
+const guessed = (cell) => cell.marks.includes("random");
+
+// What is no better than guessing is no leak, be it larger: guesses are compared by what they are above their level.
+const above = (cell) => reached(cell) - (guessed(cell) ? (cell.random ?? 0) : 0);
+
+// Of equals the one that is surest.
+const strength = (cell) => [ranks(cell) && !guessed(cell) ? 1 : 0, above(cell), cell.low ?? -1];
 const stronger = (a, b) => {
   const [mine, theirs] = [strength(a), strength(b)];
   const i = mine.findIndex((value, j) => value !== theirs[j]);
@@ -21,6 +26,13 @@ const stronger = (a, b) => {
 };
 
 const strongest = (list) => list.reduce((a, b) => (stronger(a, b) ? b : a));
+
+// What holds after as many encodings as the strongest attack saw; where all guess, as the one that saw most.
+const budget = (worst, list) =>
+  (ranks(worst) && !guessed(worst) ? [worst] : list)
+    .map((c) => c.epsilon)
+    .filter(Boolean)
+    .reduce((a, b) => (a && a.accounted >= b.accounted ? a : b), null);
 
 // What a defense's line shows: its cells by attack (of several protocols the strongest result), its worst case, its tier.
 const lineOf = (defense, list) => {
@@ -35,8 +47,7 @@ const lineOf = (defense, list) => {
     worst,
     // Attacks of which no run came to an end: they say nothing on the defense, and are counted beside its worst case.
     lost: [...grouped(list, (c) => c.attack).values()].filter((same) => same.every((c) => c.value === null && c.failed.length)).length,
-    // What holds after as many encodings as the strongest attack saw.
-    epsilon: (worst.epsilon ? worst : list.find((c) => c.epsilon))?.epsilon,
+    epsilon: budget(worst, list),
     rank,
   };
 };
@@ -62,7 +73,7 @@ const KEYS = {
   defense: (l) => l.defense,
   tier: (l) => l.rank?.tier,
   // As the tables have it: what is only guessed at stands before whatever is found.
-  worst: (l) => (ranks(l.worst) ? l.worst.value - (l.worst.marks.includes("random") ? 1 : 0) : null),
+  worst: (l) => (ranks(l.worst) ? above(l.worst) - (guessed(l.worst) ? 1 : 0) : null),
   epsilon: (l) => l.epsilon?.nominal,
   utility: (l) => useful(l)?.[1][0],
 };
@@ -150,6 +161,8 @@ const walk = (event) => {
     if (!button) continue;
     event.preventDefault();
     button.focus();
+    // The browser takes what lies below a fixed column for seen.
+    next.scrollIntoView({ block: "nearest", inline: "nearest" });
     return;
   }
 };

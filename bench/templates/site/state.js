@@ -21,10 +21,10 @@ const read = () => {
   if (state.view !== "table") state.view = "board";
 };
 
-const write = () => {
+const write = (step = false) => {
   const said = new URLSearchParams();
   for (const [name, home] of Object.entries(HOME)) if (state[name] !== home) said.set(name, state[name]);
-  history.replaceState(null, "", `#${said}`);
+  history[step ? "pushState" : "replaceState"](null, "", `#${said}`);
 };
 
 const without = () => new Set(state.without.split(",").filter(Boolean));
