@@ -25,7 +25,12 @@ def load(name: str) -> dict[str, Any]:
 
 
 def steps(workflow: dict[str, Any]) -> list[dict[str, Any]]:
-    return [step for job in workflow["jobs"].values() for step in job["steps"]]
+    return [step for job in workflow["jobs"].values() for step in job.get("steps", [])]
+
+
+def called(workflow: dict[str, Any]) -> list[str]:
+    """Workflows that stand for a job."""
+    return [job["uses"] for job in workflow["jobs"].values() if "uses" in job]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -49,6 +54,8 @@ def test_only_known_actions_are_used_and_local_ones_exist(name: str) -> None:
             assert (ROOT / used / "action.yml").is_file()
         else:
             assert re.fullmatch(r"actions/[\w-]+@v\d+", used), used
+    for used in called(load(name)):
+        assert "workflow_call" in yaml.safe_load((ROOT / used).read_text())[True]  # YAML reads `on` as true
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -58,8 +65,9 @@ def test_jobs_wait_for_jobs_that_exist_and_no_job_that_writes_runs_code_of_other
         needs = job.get("needs", [])
         assert ({needs} if isinstance(needs, str) else set(needs)) <= set(jobs)
         if "write" in (job.get("permissions") or {}).values():
-            assert not any(re.search(r"\bbench |pip |make ", step.get("run", "")) for step in job["steps"])
-            assert not any(step.get("uses", "").startswith("./") for step in job["steps"])
+            some = job.get("steps", [])  # none: a workflow stands for the job, and is one of these itself
+            assert not any(re.search(r"\bbench |pip |make ", step.get("run", "")) for step in some)
+            assert not any(step.get("uses", "").startswith("./") for step in some)
 
 
 def plan(event: str, suite: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -93,8 +101,8 @@ def test_the_leaderboard_runs_smoke_on_a_push_and_every_suite_once_a_week(tmp_pa
     assert not (ROOT / "harmed").exists()
 
 
-def test_the_leaderboard_workflow_shows_what_it_made() -> None:
-    jobs = load("leaderboard.yml")["jobs"]
+def test_what_is_published_is_shown() -> None:
+    jobs = load("publish.yml")["jobs"]
     assert jobs["publish"]["permissions"] == {"contents": "write"}
     assert jobs["deploy"]["permissions"] == {"pages": "write", "id-token": "write"}
     assert any(step.get("uses", "").startswith("actions/deploy-pages@") for step in jobs["deploy"]["steps"])
@@ -105,71 +113,154 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(["git", *name, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
-def test_only_main_is_published_and_nothing_is_merged_or_unpacked_over_a_checkout() -> None:
-    jobs = load("leaderboard.yml")["jobs"]
-    writing = {name for name, job in jobs.items() if "write" in (job.get("permissions") or {}).values()}
-    assert writing == {"publish", "deploy"}
-    assert all(jobs[name]["if"] == "github.ref == 'refs/heads/main'" for name in writing)
-    assert not any("strategy" in job for job in jobs.values())
-    (taken,) = (s for s in jobs["publish"]["steps"] if s.get("uses", "").startswith("actions/download-artifact@"))
-    assert taken["with"]["path"].startswith("${{ runner.temp }}/")
-    assert jobs["publish"]["steps"][0]["with"]["ref"] == "${{ needs.run.outputs.sha }}"
-    (kept,) = (s for s in jobs["run"]["steps"] if s.get("uses", "").startswith("actions/upload-artifact@"))
+def test_only_main_is_published_and_nothing_is_unpacked_over_a_checkout() -> None:
+    for name in ("leaderboard.yml", "submission.yml"):
+        writing = {
+            n: job for n, job in load(name)["jobs"].items() if "write" in (job.get("permissions") or {}).values()
+        }
+        assert set(writing) == {"publish"}
+        assert writing["publish"]["uses"] == "./.github/workflows/publish.yml"
+    assert "github.ref == 'refs/heads/main'" in load("leaderboard.yml")["jobs"]["publish"]["if"]
+    # A pull request is a stranger's; what is pushed there can only be pushed to main.
+    assert "github.event_name == 'push'" in load("submission.yml")["jobs"]["publish"]["if"]
+    assert load("submission.yml")[True]["push"]["branches"] == ["main"]
+    jobs = load("publish.yml")["jobs"]
+    taken = [s for s in steps(load("publish.yml")) if s.get("uses", "").startswith("actions/download-artifact@")]
+    assert len(taken) == 2
+    assert all(step["with"]["path"].startswith("${{ runner.temp }}/") for step in taken)
+    # On main as it is when the board is made, and pushed onto what it was made from.
+    assert jobs["build"]["steps"][0]["with"] == {"ref": "main", "persist-credentials": False}
+    assert jobs["publish"]["steps"][0]["with"]["ref"] == "${{ needs.build.outputs.sha }}"
+    (kept,) = (s for s in jobs["build"]["steps"] if s.get("uses", "").startswith("actions/upload-artifact@"))
     assert not {"leaderboards", "leaderboards/suites"} & set(kept["with"]["path"].split())
 
 
+class Main:
+    """A main that others push to, and the machine of the publish job with a board that was made there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.origin, self.other, self.checkout, self.board = (
+            folder / name for name in ("origin.git", "other", "checkout", "board")
+        )
+        git(folder, "init", "--bare", str(self.origin))
+        git(folder, "clone", str(self.origin), str(self.other))
+        self.push("one", {"boards/gone.md": "old", "records/a.json": "1", "records/b.json": "1", "board.json": "1"})
+        git(folder, "clone", str(self.origin), str(self.checkout))
+        git(self.checkout, "checkout", "--detach")
+        made = {"boards/main.md": "new", "records/a.json": "2", "records/b.json": "1", "records/c.json": "2"}
+        self.write(self.board, {**made, "board.json": "1 2", "suites/mine.toml": "version = 1"}, "new\n")
+
+    def write(self, folder: Path, files: dict[str, str], readme: str) -> None:
+        for name, text in files.items():
+            path = folder / "leaderboards" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (folder / "README.md").write_text(readme)
+
+    def push(self, message: str, files: dict[str, str], readme: str = "old\n") -> None:
+        self.write(self.other, files, readme)
+        (
+            git(self.other, "add", "."),
+            git(self.other, "commit", "-m", message),
+            git(self.other, "push", "origin", "HEAD:main"),
+        )
+
+    def publish(self) -> int:
+        # The script itself comes from the checkout of main; this one stands in for it.
+        env = {**os.environ, "BOARD": str(self.board), "GITHUB_SHA": "abc"}
+        script = ["bash", str(ROOT / ".github" / "publish.sh")]
+        return subprocess.run(script, cwd=self.checkout, env=env, capture_output=True).returncode
+
+    def log(self) -> list[str]:
+        return git(self.origin, "log", "--format=%s", "main").splitlines()
+
+    def files(self) -> dict[str, str]:
+        names = git(self.origin, "ls-tree", "-r", "--name-only", "main").split()
+        return {name.removeprefix("leaderboards/"): git(self.origin, "show", f"main:{name}") for name in names}
+
+
 def test_publishing_keeps_what_others_pushed_and_runs_no_hook(tmp_path: Path) -> None:
-    """The publish job's own script, on a main that went on while the suites ran."""
-    origin, other, checkout, made = (tmp_path / name for name in ("origin.git", "other", "checkout", "board"))
-    git(tmp_path, "init", "--bare", str(origin))
-    git(tmp_path, "clone", str(origin), str(other))
-    (other / "leaderboards" / "boards").mkdir(parents=True)
-    (other / "leaderboards" / "boards" / "gone.md").write_text("old")
-    (other / "README.md").write_text("old\n")
-    git(other, "add", "."), git(other, "commit", "-m", "one"), git(other, "push", "origin", "HEAD:main")
-    git(tmp_path, "clone", str(origin), str(checkout))
-    git(checkout, "checkout", "--detach")
-    (other / "leaderboards" / "suites").mkdir()
-    (other / "leaderboards" / "suites" / "mine.toml").write_text("version = 2")
-    git(other, "add", "."), git(other, "commit", "-m", "two"), git(other, "push", "origin", "HEAD:main")
-    (made / "leaderboards" / "boards").mkdir(parents=True)
-    (made / "leaderboards" / "boards" / "main.md").write_text("new")
-    (made / "leaderboards" / "suites").mkdir()
-    (made / "leaderboards" / "suites" / "mine.toml").write_text("version = 1")
-    (made / "README.md").write_text("new\n")
-    hook = checkout / ".git" / "hooks" / "pre-commit"
+    main = Main(tmp_path)
+    main.push("two", {"suites/mine.toml": "version = 2"})
+    hook = main.checkout / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\ntouch harmed\n")
     hook.chmod(0o755)
-    (step,) = (s for s in load("leaderboard.yml")["jobs"]["publish"]["steps"] if "run" in s)
-    script = step["run"].replace("${{ github.sha }}", "abc")
-    env = {**os.environ, "BOARD": str(made)}
     for _ in range(2):  # the second time there is nothing to say
-        done = subprocess.run(["bash", "-eo", "pipefail", "-c", script], cwd=checkout, env=env, capture_output=True)
-        assert done.returncode == 0, done.stderr
-    assert not (checkout / "harmed").exists()
-    assert git(origin, "log", "--format=%s", "main").split("\n")[:3] == ["Board: records of abc", "two", "one"]
-    files = git(origin, "ls-tree", "-r", "--name-only", "main").split()
-    assert files == ["README.md", "leaderboards/boards/main.md", "leaderboards/suites/mine.toml"]
-    assert git(origin, "show", "main:leaderboards/suites/mine.toml") == "version = 2"
+        assert main.publish() == 0
+    assert not (main.checkout / "harmed").exists()
+    assert main.log() == ["Board: records of abc", "two", "one"]
+    records = {"records/a.json": "2", "records/b.json": "1", "records/c.json": "2"}
+    board = {"README.md": "new\n", "board.json": "1 2", "boards/main.md": "new", "suites/mine.toml": "version = 2"}
+    assert main.files() == {**board, **records}
     # A link would be written through, or would show what it points to.
-    (made / "leaderboards" / "boards" / "link.md").symlink_to("/etc/hostname")
-    assert subprocess.run(["bash", "-eo", "pipefail", "-c", script], cwd=checkout, env=env).returncode == 1
+    (main.board / "leaderboards" / "boards" / "link.md").symlink_to("/etc/hostname")
+    assert main.publish() == 1
+
+
+def test_where_others_published_a_board_records_are_kept_and_the_board_is_theirs(tmp_path: Path) -> None:
+    main = Main(tmp_path)
+    main.push("two", {"records/b.json": "3", "records/d.json": "3", "board.json": "1 3"}, "theirs\n")
+    assert main.publish() == 0
+    assert main.log() == ["Records of abc; main went on meanwhile, the board follows", "two", "one"]
+    found = main.files()
+    assert {name: text for name, text in found.items() if name.startswith("records/")} == {
+        "records/a.json": "2",
+        "records/b.json": "3",  # not made here: as they have it
+        "records/c.json": "2",
+        "records/d.json": "3",
+    }
+    assert (found["board.json"], found["README.md"]) == ("1 3", "theirs\n")
+
+
+def test_only_records_that_a_job_made_or_changed_are_handed_over(tmp_path: Path) -> None:
+    action = yaml.safe_load((ROOT / ".github" / "actions" / "records" / "action.yml").read_text())
+    records = tmp_path / "leaderboards" / "records"
+    (records / "utility").mkdir(parents=True)
+    git(tmp_path, "init")
+    for name in ("kept.json", "changed.json"):
+        (records / name).write_text("old")
+    git(tmp_path, "add", "."), git(tmp_path, "commit", "-m", "one")
+
+    def hand_over() -> str:
+        (tmp_path / "output").write_text("")
+        env = {**os.environ, "GITHUB_OUTPUT": str(tmp_path / "output")}
+        script = action["runs"]["steps"][0]["run"]
+        shutil.rmtree(tmp_path / "made", ignore_errors=True)
+        subprocess.run(["bash", "-eo", "pipefail", "-c", script], cwd=tmp_path, env=env, check=True)
+        return (tmp_path / "output").read_text()
+
+    assert hand_over() == ""
+    (records / "changed.json").write_text("new")
+    (records / "utility" / "fresh one.json").write_text("new")
+    assert hand_over() == "some=true\n"
+    made = sorted(str(path.relative_to(tmp_path / "made")) for path in (tmp_path / "made").rglob("*.json"))
+    assert made == ["changed.json", "utility/fresh one.json"]
 
 
 @pytest.mark.skipif(not shutil.which("jq"), reason="jq is not installed: apt-get install jq")
-def test_a_suite_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
-    """The run job's own script, with a bench that fails."""
+@pytest.mark.parametrize(
+    ("status", "event", "worst"),
+    [(0, "push", 0), (1, "push", 1), (1, "schedule", 0), (2, "schedule", 2), (124, "push", 0), (130, "schedule", 0)],
+)
+def test_a_suite_that_fails_does_not_stop_the_others_and_is_not_forgotten(
+    tmp_path: Path, status: int, event: str, worst: int
+) -> None:
+    """The run job's own script, with a bench that ends like that."""
     (step,) = (s for s in load("leaderboard.yml")["jobs"]["run"]["steps"] if "SUITES" in s.get("env", {}))
     for name, text in {"one": 'attack = "rss"', "two": "seed = 0"}.items():
         (tmp_path / "leaderboards" / "suites").mkdir(parents=True, exist_ok=True)
         (tmp_path / "leaderboards" / "suites" / f"{name}.toml").write_text(text)
     program = tmp_path / ".venv" / "bin" / "bench"
     program.parent.mkdir(parents=True)
-    program.write_text('#!/bin/sh\necho "$@" >> called\nexit 2\n')
+    program.write_text(f'#!/bin/sh\necho "$@" >> called\nexit {status}\n')
     program.chmod(0o755)
-    env = {**os.environ, "SUITES": '["one","two"]'}
+    output = tmp_path / "output"
+    env = {**os.environ, "SUITES": '["one","two"]', "EVENT": event, "GITHUB_OUTPUT": str(output)}
     subprocess.run(["bash", "-eo", "pipefail", "-c", step["run"]], cwd=tmp_path, env=env, check=True)
     first, second = (tmp_path / "called").read_text().splitlines()
     assert first.startswith("run --timeout 14400 --suite one --jobs ")  # as long as texthide-table2 asks for
     assert second.startswith("utility --suite two --jobs ")
+    assert output.read_text() == f"worst={worst}\n"
+    *_, last = load("leaderboard.yml")["jobs"]["run"]["steps"]
+    assert (last["run"], last["env"]) == ('exit "$WORST"', {"WORST": "${{ steps.suites.outputs.worst }}"})
