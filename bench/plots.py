@@ -152,7 +152,7 @@ def success_epsilon(board: dict[str, Any]) -> dict[str, bytes] | None:
             ticks = sorted(steps)
             found = [(float(ticks.index(cell["epsilon"]["nominal"])), cell) for cell in groups[key]]
             curves(axis, len(ticks), _lines(found, look))
-            axis.set_xticks(range(len(ticks)), [f"{_short(t)}\n{_held(steps[t])}" for t in ticks])
+            axis.set_xticks(range(len(ticks)), [f"{_short(t)}\n{_held(steps[t])}" for t in ticks], fontsize=6.5)
             axis.set(xlabel="ε claimed; below it, the ε that holds, by protocol", ylabel="leak")
             axis.set_title(clean(f"{dataset}, {encoder}: {kind}", 60))
 
@@ -193,7 +193,7 @@ def _held(accounted: Sequence[Any]) -> str:
     found = sorted(value for value in map(number, accounted) if value is not None)
     if not found:
         return "?"
-    return "\nto ".join(dict.fromkeys(map(_short, (found[0], found[-1]))))
+    return "–\n".join(dict.fromkeys(map(_short, (found[0], found[-1]))))
 
 
 def _short(value: float) -> str:

@@ -1,7 +1,6 @@
 """Makes the tables and figures of docs/story.md from records, between the markers that stand there.
 
-bench run --suite unmix --out results && bench run --suite story --out results
-python benchmarks/story.py results docs/story.md
+python benchmarks/story.py leaderboards/records docs/story.md
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from bench.pooling import pooled
 from bench.records import read_all
 
 ATTACKS = ("rss", "rep-recon", "magnitude-search", "unmix")
+SUITES = {"story", "unmix"}
 MARKS = {"unmix": "o", "magnitude-search": "s", "rss": "^", "rep-recon": "D"}
 Cell = list[dict[str, Any]]
 
@@ -38,10 +38,11 @@ def main() -> None:
 
 
 def gather(records: Cell) -> dict[tuple[str, str, str, str, float], Cell]:
-    """Records that came to an end, by data set, encoder, defense, attack and coverage; of a cell's, the newest."""
+    """Records of its two suites that came to an end, by data set, encoder, defense, attack and coverage; of a cell's,
+    the newest. Other suites have other protocols."""
     newest: dict[tuple[Any, ...], dict[str, Any]] = {}
     for r in sorted(records, key=lambda r: r["cost"].get("ended", "")):
-        if r["status"] == "ok":
+        if r["status"] == "ok" and SUITES & r.get("suites", {}).keys():
             key = (r["dataset"]["name"], r["encoder"]["name"], defense(r), r["attack"]["name"])
             newest[(*key, r["protocol"]["coverage"], r["seed"])] = r
     found: dict[tuple[str, str, str, str, float], Cell] = defaultdict(list)
