@@ -152,6 +152,12 @@ def test_rows_of_a_table_are_priced_by_one_suite() -> None:
     assert undefended == {"none": 0.9, "a": 0.9, "b": 0.9, "c": 0.8}
 
 
+def test_settings_stand_in_the_order_of_their_numbers() -> None:
+    labels = ["texthide:m=16", "texthide:m=256,k=2", "texthide:m=256,k=10", "texthide:m=inf"]
+    found = board.build([made(d) for d in labels[::-1]], [priced(d, 0.5) for d in labels[::-1]])
+    assert [c["defense"] for c in found["cells"]] == [p["defense"] for p in found["utility"]] == labels
+
+
 def test_the_budget_of_several_seeds_is_the_largest() -> None:
     some = [made("a", seed=s) for s in range(3)]
     for record, held in zip(some, (3.0, 7.0, 5.0), strict=True):
