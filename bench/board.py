@@ -12,6 +12,7 @@ from typing import Any
 
 from . import costs, holes, pooling, published, ranking, shelf
 from .errors import BenchError
+from .labels import natural
 from .pooling import rounded
 from .published import Published
 from .records import Record
@@ -94,7 +95,7 @@ def _groups(records: Iterable[Record]) -> dict[tuple[str, ...], list[Record]]:
     groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for record in records:
         groups[shelf.experiment(record)].append(record)
-    return {key: sorted(groups[key], key=lambda r: r["seed"]) for key in sorted(groups, key=shelf.natural)}
+    return {key: sorted(groups[key], key=lambda r: r["seed"]) for key in sorted(groups, key=natural)}
 
 
 def _order(names: Iterable[str]) -> list[str]:
@@ -139,7 +140,7 @@ def _priced(records: Sequence[Record], printed: Sequence[Published]) -> list[dic
     for record in sorted(records, key=lambda r: r["seed"]):
         groups[record["dataset"]["label"], record["encoder"]["label"], record["defense"]["label"]].append(record)
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
-    for line in costs.summary([r for key in sorted(groups, key=shelf.natural) for r in groups[key]]):
+    for line in costs.summary([r for key in sorted(groups, key=natural) for r in groups[key]]):
         key = (line["dataset"], line["encoder"], line["defense"])
         group = groups[key]
         row = rows.setdefault(

@@ -9,12 +9,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
-
-from .errors import UsageError
-from .options import split
-from .registry import Registry
 
 STYLE = {
     # The font that matplotlib brings along: others depend on the machine.
@@ -63,23 +58,6 @@ def clean(text: str, most: int = 200) -> str:
     """Text from a record as a picture can show it: one line, no characters that XML or a font cannot hold."""
     line = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", " ", text).split())
     return line if len(line) <= most else line[: most - 1] + "…"
-
-
-def settings(label: str) -> tuple[str, dict[str, str]]:
-    """Name and options of a label, with the defaults that labels leave out."""
-    try:
-        name, pairs = split(label)
-    except UsageError:  # a label made by code that is not ours
-        return label, {}
-    return name, {**_defaults().get(name, {}), **{option: value for option, value in pairs if option}}
-
-
-@lru_cache(maxsize=1)
-def _defaults() -> dict[str, dict[str, str]]:
-    found = Registry().of("defense")
-    return {
-        name: {option: value.strip("'") for option, value in entry.options.items()} for name, entry in found.items()
-    }
 
 
 def brief(label: str) -> str:

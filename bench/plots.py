@@ -23,10 +23,10 @@ from .drawing import (
     number,
     picture,
     places,
-    settings,
     settle,
     suite_of,
 )
+from .labels import settings
 
 PANELS = 4
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +15,6 @@ from .shape import fault
 
 # The board of records that were run for no suite.
 ADHOC = "adhoc"
-_NUMBER = re.compile(r"(\d+(?:\.\d+)?|\binf\b)")
 
 Same = Callable[[Record], tuple[str, ...]]
 
@@ -88,12 +86,6 @@ def training(record: Record) -> tuple[str, ...]:
     """The same for records of utility."""
     names = (record[kind]["label"] for kind in ("dataset", "encoder", "defense"))
     return (*names, json.dumps(record["training"], sort_keys=True))
-
-
-def natural(names: Iterable[str]) -> tuple[tuple[str | float, ...], ...]:
-    """What to sort names by, so that ε = 2 stands before ε = 10, and m = 256 before m = inf."""
-    # Text and numbers take turns, so that like is compared with like.
-    return tuple(tuple(float(p) if i % 2 else p for i, p in enumerate(_NUMBER.split(name))) for name in names)
 
 
 def protocol(record: Record) -> str:

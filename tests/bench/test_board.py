@@ -153,7 +153,8 @@ def test_rows_of_a_table_are_priced_by_one_suite() -> None:
 
 
 def test_settings_stand_in_the_order_of_their_numbers() -> None:
-    labels = ["texthide:m=16", "texthide:m=256,k=2", "texthide:m=256,k=10", "texthide:m=inf"]
+    labels = ["dp-ie-laplace:epsilon=0.5", "dp-ie-laplace", "dp-ie-laplace:epsilon=10", "other:x=2", "other:x=10"]
+    labels += ["texthide:m=16", "texthide:k=2", "texthide", "texthide:k=10", "texthide:m=512", "texthide:m=inf"]
     found = board.build([made(d) for d in labels[::-1]], [priced(d, 0.5) for d in labels[::-1]])
     assert [c["defense"] for c in found["cells"]] == [p["defense"] for p in found["utility"]] == labels
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from bench import plots
-from bench.drawing import apart, brief, clean, settings
+from bench.drawing import apart, brief, clean
+from bench.labels import settings
 from tests.boards import HOSTILE, board, hostile
 
 NAMES = {"leakage-utility", "success-epsilon", "recall-mk", "heatmap", "reconstructions"}
