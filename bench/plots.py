@@ -109,15 +109,22 @@ def _labels(defenses: Sequence[str]) -> list[str]:
 
 
 def _heaps(points: Sequence[tuple[float, float]], labels: Sequence[str]) -> tuple[list[tuple[float, float]], list[str]]:
-    """One label for points that lie on each other: what adds nothing and leaks nothing is one place."""
-    heaps: dict[tuple[float, float], list[int]] = defaultdict(list)
-    for i, (x, y) in enumerate(points):
-        heaps[round(x, 3), round(y, 2)].append(i)
+    """One label for points whose marks lie on each other: what adds nothing and leaks nothing is one place."""
+    wide, high = 0.01 * (max(x for x, _ in points) - min(x for x, _ in points)), 0.035
+    heaps: list[list[int]] = []
+    # From above and below at once: what leaks all and what leaks nothing are the heaps that others join.
+    for i in sorted(range(len(points)), key=lambda i: (min(points[i][1], 1 - points[i][1]), i)):
+        x, y = points[i]
+        near = [h for h in heaps if abs(x - points[h[0]][0]) <= wide and abs(y - points[h[0]][1]) <= high]
+        if near:
+            min(near, key=lambda h: abs(y - points[h[0]][1])).append(i)
+        else:
+            heaps.append([i])
     said = []
-    for members in heaps.values():
+    for members in heaps:
         names = [labels[i] for i in members]
         said.append(", ".join(names if len(names) < 4 else [*names[:2], f"{len(names) - 2} more"]))
-    return [points[members[0]] for members in heaps.values()], said
+    return [points[members[0]] for members in heaps], said
 
 
 def _handle(name: str, look: dict[str, Any]) -> Any:

@@ -60,8 +60,8 @@ def test_points_of_two_families_are_told_apart() -> None:
 
 
 def test_points_that_lie_on_each_other_share_a_label() -> None:
-    spots, said = plots._heaps([(0.5, 0.0), (0.7, 1.0), (0.5002, 0.001)], ["a", "b", "c"])
-    assert (spots, said) == ([(0.5, 0.0), (0.7, 1.0)], ["a, c", "b"])
+    spots, said = plots._heaps([(0.5, 0.0), (0.7, 1.0), (0.501, 0.03), (0.7, 0.95)], ["a", "b", "c", "d"])
+    assert (spots, said) == ([(0.5, 0.0), (0.7, 1.0), (0.7, 0.95)], ["a, c", "b", "d"])
     assert plots._heaps([(0.0, 0.0)] * 5, list("abcde"))[1] == ["a, b, 3 more"]
 
 
