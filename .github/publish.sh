@@ -23,17 +23,17 @@ cp --no-dereference "$BOARD/README.md" README.md
 git add leaderboards README.md
 if git diff --cached --quiet; then exit 0; fi
 "${quietly[@]}" commit -qm "Board: records of ${GITHUB_SHA:-this run}"
-if "${quietly[@]}" pull --rebase origin main; then
-  "${quietly[@]}" push origin HEAD:main
-  exit
-fi
-
-git rebase --abort
 mine=$(git rev-parse HEAD)
-git fetch origin main
-git checkout --detach FETCH_HEAD
-# Those that are new or other than they were where the board was made; what others did to the rest stays.
-git diff --name-only -z --diff-filter=AM "$built" "$mine" -- leaderboards/records | xargs -0r git checkout "$mine" --
-if git diff --cached --quiet; then exit 0; fi
-"${quietly[@]}" commit -qm "Records of ${GITHUB_SHA:-this run}; main went on meanwhile, the board follows"
-"${quietly[@]}" push origin HEAD:main
+if "${quietly[@]}" pull --rebase origin main && "${quietly[@]}" push origin HEAD:main; then exit 0; fi
+
+git rebase --abort || true
+for _ in 1 2 3; do
+  git fetch origin main
+  git checkout --detach FETCH_HEAD
+  # Those that are new or other than they were where the board was made; what others did to the rest stays.
+  git diff --name-only -z --diff-filter=AM "$built" "$mine" -- leaderboards/records | xargs -0r git checkout "$mine" --
+  if git diff --cached --quiet; then exit 0; fi
+  "${quietly[@]}" commit -qm "Records of ${GITHUB_SHA:-this run}; main went on meanwhile, the board follows"
+  if "${quietly[@]}" push origin HEAD:main; then exit 0; fi
+done
+exit 1

@@ -118,6 +118,8 @@ SIGNS = {
     "≥": "$\\ge$",
     "λ": "$\\lambda$",
     "δ": "$\\delta$",
+    "⁄": "/",
+    "−": "-",
     "–": "--",
     "—": "---",
     "“": "``",
@@ -131,14 +133,15 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
 def escaped(text: str) -> str:
-    printed = _SIGN.sub(lambda found: SIGNS[found[0]], _LINK.sub(r"\1", text))
+    whole = unicodedata.normalize("NFKC", _LINK.sub(r"\1", text))
+    printed = _SIGN.sub(lambda found: SIGNS[found[0]], whole)
     return printed if printed.isascii() else "".join(map(_ascii, printed))
 
 
 def _ascii(letter: str) -> str:
     """A letter that the fonts lack would stop LaTeX, and sentences hold any: accents go, the rest is named."""
-    if letter.isascii():
-        return letter
+    if letter.isascii() or unicodedata.combining(letter):
+        return letter if letter.isascii() else ""
     bare = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
     return _SIGN.sub(lambda found: SIGNS[found[0]], bare) or f"[U+{ord(letter):04X}]"
 

@@ -6,7 +6,7 @@ Numbers have four decimals. docs/leaderboard.md says how to read it, `bench lead
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -171,21 +171,18 @@ class _Prices:
     def beside(self, suite: str, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any] | None]:
         """The metrics that stand in each row. Rows of one table come from one suite as far as that goes, so that they
         are held against one measurement of the undefended: its own, else the one that knows most of its defenses."""
-        known: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         wanted = {ranking.target(row) for row in rows}
+        known: dict[tuple[str, str], dict[str, list[int]]] = defaultdict(dict)
         for place, prices in self._at.items():
             for price in prices:
                 if ranking.target(price) in wanted:
-                    known[place].update(price["suites"])
+                    for name in price["suites"]:
+                        known[place].setdefault(name, []).append(len(price["seeds"]))
         found = []
         for row in rows:
             place = (row["dataset"], row["encoder"])
+            order = sorted(known[place], key=lambda s: (s == suite, len(known[place][s]), sum(known[place][s]), s))
             same = [price for price in self._at.get(place, ()) if price["defense"] == row["defense"]]
-            most = known[place]
-            best = max(
-                same,
-                key=lambda p: (suite in p["suites"], max(most[s] for s in p["suites"]), len(p["seeds"])),
-                default=None,
-            )
+            best = max(same, key=lambda p: max(map(order.index, p["suites"])), default=None)
             found.append(best and best["metrics"])
         return found

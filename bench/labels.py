@@ -11,6 +11,7 @@ from .errors import UsageError
 from .options import split
 from .registry import Registry
 
+_WHOLE = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?|-?inf")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?|\binf\b)")
 
 
@@ -31,12 +32,13 @@ def natural(labels: Iterable[str]) -> tuple[Any, ...]:
 
 def _turns(text: str) -> tuple[str | float, ...]:
     """Words and numbers take turns, so that like is compared with like."""
+    if _WHOLE.fullmatch(text):
+        return "", float(text), ""
     return tuple(float(part) if i % 2 else part for i, part in enumerate(_NUMBER.split(text)))
 
 
 @lru_cache(maxsize=1)
 def _defaults() -> dict[str, dict[str, str]]:
-    found = Registry().of("defense")
-    return {
-        name: {option: value.strip("'") for option, value in entry.options.items()} for name, entry in found.items()
-    }
+    # Not of what else is installed: a board is to be the same on every machine.
+    found = {name: entry.options for name, entry in Registry().of("defense").items() if entry.built_in}
+    return {name: {option: value.strip("'") for option, value in options.items()} for name, options in found.items()}

@@ -205,10 +205,11 @@ def _held(accounted: Sequence[Any]) -> str:
 
 def _short(value: float) -> str:
     """Three digits at most, so that neighbours on an axis do not touch: 108,123 is 108k."""
+    said = float(f"{value:.3g}")
     for unit, letter in ((1e6, "M"), (1e3, "k")):
-        if value >= unit:
-            return f"{value / unit:.3g}{letter}" if value < 1e3 * unit else f"{value:.0e}"
-    return f"{value:.3g}"
+        if said >= unit:
+            return f"{said / unit:.3g}{letter}"
+    return f"{said:.3g}"
 
 
 def recall_mk(board: dict[str, Any]) -> dict[str, bytes] | None:

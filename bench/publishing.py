@@ -18,7 +18,8 @@ def add(commands: Any) -> None:
         help="tables from records",
         description="Makes one board for each suite that records were run for, as Markdown, CSV and LaTeX, the page, "
         "and the summary in the README beside a folder called leaderboards.",
-        epilog="Exit status: 0, or with --check 1 if a file is not what the records say, 2 usage.",
+        epilog="Exit status: 0, or with --check 1 if a file is not what the records say or a record cannot be used; "
+        "2 usage.",
     )
     board.add_argument(
         "--results",

@@ -7,7 +7,6 @@ looked at once, here, so that nothing behind has to doubt it, and what is wrong 
 from __future__ import annotations
 
 import base64
-import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +17,8 @@ from .records import Record
 _NAME = re.compile(r"\w[\w .+-]*")
 # Metrics that are shares: whatever lies beyond 0 and 1 was not measured.
 SHARES = ("identity", "jaccard", "label", "hit", "recall", "success")
+# Beyond it there is nothing that was measured: not infinity, nor an integer that no float can hold.
+MOST = 1e300
 _MEASURES = ("value", "low", "high", "random", "random_low", "random_high")
 
 Check = Callable[[Any], bool]
@@ -41,7 +42,7 @@ def _text(value: Any) -> bool:
 
 def _number(value: Any) -> bool:
     """NaN is none: a run writes null in its place, and a mean over seeds would lose one without a word."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MOST
 
 
 def _whole(value: Any) -> bool:

@@ -17,7 +17,7 @@ WIDE = Table(
 BLOCKS: list[Block] = [
     Heading("100 % of `main` & more", 1),
     Text("Made by `bench leaderboard`; ε ≤ 8 ± 1 → 9."),
-    Items(["✗ failed: C:\\tmp ~ ^", "[0.1, 0.2] first", "λ ≥ 0 … “naïve” 中 🙂"]),
+    Items(["✗ failed: C:\\tmp ~ ^", "[0.1, 0.2] first", "λ ≥ 0 … “naïve” 中 🙂 ½ −3 e\u0301 x\u0323"]),
     WIDE,
     Aside([Heading("All metrics", 3), Table(["defense", "records"], [["none", "`abc`"]])]),
 ]
@@ -33,7 +33,7 @@ def test_latex_breaks_cells_but_never_an_interval():
 
 
 def test_letters_that_fonts_lack_are_named_and_accents_go():
-    assert "\\item{} $\\lambda$ $\\ge$ 0 ... ``naive'' [U+4E2D] [U+1F642]" in latex(BLOCKS)
+    assert "\\item{} $\\lambda$ $\\ge$ 0 ... ``naive'' [U+4E2D] [U+1F642] 1/2 -3 e x" in latex(BLOCKS)
     assert latex(BLOCKS).isascii()
 
 

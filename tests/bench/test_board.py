@@ -148,12 +148,25 @@ def test_rows_of_a_table_are_priced_by_one_suite() -> None:
     deep = [priced("none", 0.8, seed=s, suites={"deep": 1}) for s in range(5, 10)]
     deep += [priced("c", 0.4, seed=s, suites={"deep": 1}) for s in range(5, 10)]
     attacked = [made(d, dataset="sst2") for d in ("none", "a", "b", "c")]
-    undefended = {r["defense"]: r["utility"]["accuracy"][2] for r in board.build(attacked, [*wide, *deep])["defenses"]}
-    assert undefended == {"none": 0.9, "a": 0.9, "b": 0.9, "c": 0.8}
+
+    def undefended(*utility: dict) -> dict[str, float]:
+        return {r["defense"]: r["utility"]["accuracy"][2] for r in board.build(attacked, utility)["defenses"]}
+
+    assert undefended(*wide, *deep) == {"none": 0.9, "a": 0.9, "b": 0.9, "c": 0.8}
+    # As many defenses: the one with more seeds, for every row that it has.
+    deep += [priced("a", 0.6, seed=s, suites={"deep": 1}) for s in range(5, 9)]
+    assert undefended(*wide, *deep) == {"none": 0.8, "a": 0.8, "b": 0.9, "c": 0.8}
 
 
 def test_settings_stand_in_the_order_of_their_numbers() -> None:
-    labels = ["dp-ie-laplace:epsilon=0.5", "dp-ie-laplace", "dp-ie-laplace:epsilon=10", "other:x=2", "other:x=10"]
+    labels = [
+        "dp-ie-laplace:epsilon=1e-05",
+        "dp-ie-laplace:epsilon=0.5",
+        "dp-ie-laplace",
+        "dp-ie-laplace:epsilon=10",
+        "other:x=2",
+        "other:x=10",
+    ]
     labels += ["texthide:m=16", "texthide:k=2", "texthide", "texthide:k=10", "texthide:m=512", "texthide:m=inf"]
     found = board.build([made(d) for d in labels[::-1]], [priced(d, 0.5) for d in labels[::-1]])
     assert [c["defense"] for c in found["cells"]] == [p["defense"] for p in found["utility"]] == labels

@@ -295,7 +295,7 @@ def test_damaged_and_foreign_records_are_left_out_with_a_word(bench: Run, home: 
     saved(folder, made("flat", metrics={"recall": 0.5}), made("odd", outcomes={"metric": "recall", "values": 7}))
     saved(folder, made("when", cost={"ended": 3}), made("unsaid", samples=[{"example": "q"}]))
     saved(folder, {**priced("cheap", 0.9), "majority": {}}, made("odd", status="weird"))
-    for name, value in (("nan", math.nan), ("many", 7.5)):
+    for name, value in (("nan", math.nan), ("many", 7.5), ("huge", 10**400)):
         number = {**made(name)["metrics"]["recall"], "value": value}
         (folder / f"{name}.json").write_text(json.dumps(made(name, metrics={"recall": number})))
     slow = made("slow", cost={"attack_s": math.inf, "ended": "2026-01-01T00:00:00Z"})
@@ -310,7 +310,7 @@ def test_damaged_and_foreign_records_are_left_out_with_a_word(bench: Run, home: 
     # The tables are as the whole records have them, and yet numbers are gone: that is not in order.
     checked = bench("leaderboard", "--out", "two", "--check")
     assert checked.returncode == 1
-    assert "leaderboards/records: 14 of the records cannot be used" in checked.stderr
+    assert "leaderboards/records: 15 of the records cannot be used" in checked.stderr
 
 
 def test_no_records_is_explained(bench: Run, tmp_path: Path) -> None:

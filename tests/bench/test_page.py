@@ -277,6 +277,17 @@ def test_the_way_back_closes_a_cell_and_does_not_leave_the_page(show: Show) -> N
     assert "rss on none" in one(driver, "dialog[open]").text
 
 
+def test_closing_a_cell_that_an_address_named_opens_no_other(show: Show) -> None:
+    driver = show()
+    one(driver, "td:not(.worst) > [aria-label^='rss on none']").click()
+    driver.execute_script(f"location.hash = '#cell={board()['cells'][0]['ids'][0]}'")
+    pause(driver)
+    one(driver, "dialog[open] .close").click()
+    pause(driver)
+    assert not driver.find_elements("css selector", "dialog[open]")
+    assert "cell=" not in driver.current_url
+
+
 def test_cells_that_share_a_record_have_addresses_of_their_own(show: Show) -> None:
     for suite, value in (("smoke", "0.777"), ("main", "0.111")):
         driver = show("shared", state=f"#suite={suite}")

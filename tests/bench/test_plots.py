@@ -90,6 +90,7 @@ def test_labels_are_read_with_the_defaults_that_they_leave_out() -> None:
 def test_the_epsilon_that_holds_is_a_range_where_attacks_see_more_or_less() -> None:
     assert plots._held([144.2, 13.63, None, 13.63]) == "13.6–\n144"
     assert plots._held([2943.0, 108123.4]) == "2.94k–\n108k"
+    assert [plots._short(v) for v in (999.6, 999_999, 0.1, 100)] == ["1k", "1M", "0.1", "100"]
     assert plots._held([0.5, 0.5]) == "0.5"
     assert plots._held([None]) == "?"
 

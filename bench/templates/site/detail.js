@@ -132,11 +132,15 @@ let opener = null;
 
 // The address of an open cell is a step of its own, so that the way back closes the cell and does not leave the page.
 let pushed = false;
+let typing = 0;
 
 const open = (cell, from) => {
   const fresh = !$("detail").open;
   if (fresh) opener = from;
   fill(cell);
+  // What was typed a moment ago belongs to what lies below the cell.
+  clearTimeout(typing);
+  if ($("q").value !== state.q) change({ q: $("q").value });
   // An address that named the cell has its step already.
   const step = fresh && !state.cell;
   state.cell = cell.key;

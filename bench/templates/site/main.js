@@ -134,7 +134,6 @@ $("filters").addEventListener("reset", (event) => {
   change({ ...Object.fromEntries(CHOICES.map((name) => [name, HOME[name]])), without: "", q: "" });
 });
 $("filters").addEventListener("submit", (event) => event.preventDefault());
-let typing = 0;
 $("q").addEventListener("input", () => {
   clearTimeout(typing);
   typing = setTimeout(() => change({ q: $("q").value }), 120);
@@ -142,6 +141,7 @@ $("q").addEventListener("input", () => {
 $("detail").addEventListener("close", closed);
 const arrive = () => {
   const before = drawn && { ...state };
+  pushed = false; // an address that somebody typed is no step that a cell's closing could take back
   read();
   // A cell that opens or closes changes nothing below it: the focus stays where it is.
   if (!before || Object.keys(HOME).some((name) => name !== "cell" && state[name] !== before[name])) render();
