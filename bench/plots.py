@@ -123,7 +123,7 @@ def _heaps(points: Sequence[tuple[float, float]], labels: Sequence[str]) -> tupl
     said = []
     for members in heaps:
         names = [labels[i] for i in members]
-        said.append(", ".join(names if len(names) < 4 else [*names[:2], f"{len(names) - 2} more"]))
+        said.append("; ".join(names if len(names) < 4 else [*names[:2], f"{len(names) - 2} more"]))
     return [points[members[0]] for members in heaps], said
 
 
@@ -159,12 +159,13 @@ def success_epsilon(board: dict[str, Any]) -> dict[str, bytes] | None:
             ticks = sorted(steps)
             found = [(float(ticks.index(cell["epsilon"]["nominal"])), cell) for cell in groups[key]]
             curves(axis, len(ticks), _lines(found, look))
-            axis.set_xticks(range(len(ticks)), [f"{_short(t)}\n{_held(steps[t])}" for t in ticks], fontsize=6.5)
-            axis.set(xlabel="ε claimed; below it, the ε that holds, by protocol", ylabel="leak")
+            said = [f"{_short(t)} → {_held(steps[t])}" for t in ticks]
+            axis.set_xticks(range(len(ticks)), said, fontsize=6.5, rotation=90)
+            axis.set(xlabel="ε claimed → ε that holds, by protocol", ylabel="leak")
             axis.set_title(clean(f"{dataset}, {encoder}: {kind}", 60))
 
     rows = -(-len(panels) // 2)
-    return picture(put, 3.9 * min(len(panels), 2), 2.5 * rows)
+    return picture(put, 3.9 * min(len(panels), 2), 2.8 * rows)
 
 
 def _lines(found: Sequence[tuple[float, Cell]], look: dict[str, dict[str, Any]]) -> list[Line]:
@@ -200,7 +201,7 @@ def _held(accounted: Sequence[Any]) -> str:
     found = sorted(value for value in map(number, accounted) if value is not None)
     if not found:
         return "?"
-    return "–\n".join(dict.fromkeys(map(_short, (found[0], found[-1]))))
+    return "–".join(dict.fromkeys(map(_short, (found[0], found[-1]))))
 
 
 def _short(value: float) -> str:
