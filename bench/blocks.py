@@ -140,8 +140,10 @@ def escaped(text: str) -> str:
 
 def _ascii(letter: str) -> str:
     """A letter that the fonts lack would stop LaTeX, and sentences hold any: accents go, the rest is named."""
-    if letter.isascii() or unicodedata.combining(letter):
-        return letter if letter.isascii() else ""
+    if letter.isascii():
+        return letter
+    if unicodedata.combining(letter):
+        return ""
     bare = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
     return _SIGN.sub(lambda found: SIGNS[found[0]], bare) or f"[U+{ord(letter):04X}]"
 

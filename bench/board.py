@@ -39,7 +39,6 @@ def build(
     trials = shelf.sort(utility, shelf.training, newest_version)
     printed = published.load(registry)
     prices = _prices(trials, printed)
-    priced = _Prices(prices)
     bootstrap = Bootstrap(attacks.newest)
     arena = ranking.Arena(bootstrap, [_entry(group) for group in _groups(attacks.newest).values()])
     cells: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -52,7 +51,7 @@ def build(
             shown = cells.setdefault(key, {"suites": [], **entry.cell})
             shown["suites"].append(name)
         rows = ranking.ranked(bootstrap, mine)
-        for row, utility_of in zip(rows, priced.beside(name, rows), strict=True):
+        for row, utility_of in zip(rows, _beside(name, rows, prices), strict=True):
             defenses.append({"suite": name, **row, "utility": utility_of})
         stood = attacks.boards.get(name, []), trials.boards.get(name, [])
         if name == shelf.ADHOC:
@@ -160,29 +159,22 @@ def _priced(records: Sequence[Record], printed: Sequence[Published]) -> list[dic
     return list(rows.values())
 
 
-class _Prices:
-    """What defenses cost, for the tables of attacks on them."""
+def _beside(suite: str, rows: Sequence[dict[str, Any]], prices: Sequence[dict[str, Any]]) -> list[Any]:
+    """The utility that stands in each row. Rows of one table come from one suite as far as that goes, so that they are
+    held against one measurement of the undefended: its own, else the one that knows most of its defenses."""
+    same: dict[tuple[str, ...], list[dict[str, Any]]] = {ranking.target(row): [] for row in rows}
+    seeds: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for price in prices:
+        if ranking.target(price) in same:
+            same[ranking.target(price)].append(price)
+            for name in price["suites"]:
+                seeds[price["dataset"], price["encoder"], name].append(len(price["seeds"]))
 
-    def __init__(self, prices: Sequence[dict[str, Any]]) -> None:
-        self._at: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        for price in prices:
-            self._at[price["dataset"], price["encoder"]].append(price)
+    def weight(price: dict[str, Any], name: str) -> tuple[bool, int, int, str]:
+        known = seeds[price["dataset"], price["encoder"], name]
+        return name == suite, len(known), sum(known), name
 
-    def beside(self, suite: str, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any] | None]:
-        """The metrics that stand in each row. Rows of one table come from one suite as far as that goes, so that they
-        are held against one measurement of the undefended: its own, else the one that knows most of its defenses."""
-        wanted = {ranking.target(row) for row in rows}
-        known: dict[tuple[str, str], dict[str, list[int]]] = defaultdict(dict)
-        for place, prices in self._at.items():
-            for price in prices:
-                if ranking.target(price) in wanted:
-                    for name in price["suites"]:
-                        known[place].setdefault(name, []).append(len(price["seeds"]))
-        found = []
-        for row in rows:
-            place = (row["dataset"], row["encoder"])
-            order = sorted(known[place], key=lambda s: (s == suite, len(known[place][s]), sum(known[place][s]), s))
-            same = [price for price in self._at.get(place, ()) if price["defense"] == row["defense"]]
-            best = max(same, key=lambda p: max(map(order.index, p["suites"])), default=None)
-            found.append(best and best["metrics"])
-        return found
+    best = (
+        max(same[ranking.target(r)], key=lambda p: max(weight(p, s) for s in p["suites"]), default=None) for r in rows
+    )
+    return [price and price["metrics"] for price in best]
