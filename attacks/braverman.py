@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench import Guess, Protocol, View, attack
-from bench.types import Floats, Ints
+from bench import Floats, Guess, Ints, Protocol, View, attack
 
 BLOCK_BYTES = 64 << 20
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench import Guess, Protocol, View, attack
-from bench.search import nearest
-from bench.types import Floats
+from bench import Floats, Guess, Protocol, View, attack
+from bench.toolkit.search import nearest
 
 # The encodings' own mean counts for as much as this many of them: a mean of one would leave nothing of a single one.
 FEW = 4

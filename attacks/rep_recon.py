@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench import Guess, Protocol, View, attack
-from bench.types import Floats
+from bench import Floats, Guess, Protocol, View, attack
 
 if TYPE_CHECKING:
     import torch

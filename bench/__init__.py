@@ -11,18 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .arrays import Floats as Floats
+    from .arrays import Ints as Ints
+    from .errors import DataError as DataError
     from .errors import UsageError as UsageError
-    from .plugin import attack as attack
-    from .plugin import dataset as dataset
-    from .plugin import defense as defense
-    from .plugin import encoder as encoder
-    from .protocol import Protocol as Protocol
+    from .isolation.view import View as View
+    from .plugins.decorators import attack as attack
+    from .plugins.decorators import dataset as dataset
+    from .plugins.decorators import defense as defense
+    from .plugins.decorators import encoder as encoder
+    from .plugins.protocol import Protocol as Protocol
+    from .toolkit import mixing as mixing
+    from .toolkit import privacy as privacy
+    from .toolkit import search as search
     from .types import Corpus as Corpus
     from .types import Examples as Examples
     from .types import Guess as Guess
     from .types import Key as Key
     from .types import Release as Release
-    from .view import View as View
 
 __version__ = "0.1.0"
 
@@ -32,23 +38,31 @@ IN_CHECKOUT = (ROOT / "setup.cfg").is_file()
 if IN_CHECKOUT:
     __path__.append(str(ROOT))
 
+# Where each name is: the module that holds it or, for mixing, privacy and search, that it is.
 EXPORTS = {
+    "Floats": "bench.arrays",
+    "Ints": "bench.arrays",
+    "DataError": "bench.errors",
     "UsageError": "bench.errors",
-    "attack": "bench.plugin",
-    "dataset": "bench.plugin",
-    "defense": "bench.plugin",
-    "encoder": "bench.plugin",
-    "Protocol": "bench.protocol",
+    "attack": "bench.plugins.decorators",
+    "dataset": "bench.plugins.decorators",
+    "defense": "bench.plugins.decorators",
+    "encoder": "bench.plugins.decorators",
+    "Protocol": "bench.plugins.protocol",
+    "mixing": "bench.toolkit.mixing",
+    "privacy": "bench.toolkit.privacy",
+    "search": "bench.toolkit.search",
     "Corpus": "bench.types",
     "Examples": "bench.types",
     "Guess": "bench.types",
     "Key": "bench.types",
     "Release": "bench.types",
-    "View": "bench.view",
+    "View": "bench.isolation.view",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name in EXPORTS:
-        return getattr(import_module(EXPORTS[name]), name)
+        module = import_module(EXPORTS[name])
+        return module if EXPORTS[name].endswith(f".{name}") else getattr(module, name)
     raise AttributeError(f"module 'bench' has no attribute {name!r}")

@@ -9,13 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .errors import DataError
-
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
-
-PAIR = "\t"
-"""Joins the two sentences of a pair: one string per example everywhere, which encoders split again."""
+from bench.arrays import Floats, Ints
+from bench.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ class Corpus:
 
     def search(self, queries: Floats, top: int = 1) -> Ints:
         """Row numbers of the `top` sentences with the largest cosine, best first: n × top."""
-        from .search import nearest
+        from bench.toolkit.search import nearest
 
         return nearest(queries, self.vectors, top, device=self.device)
 
@@ -100,9 +95,9 @@ class Release:
     notes: dict[str, Any] = field(default_factory=dict)
     """public facts for the record, such as a nominal and an accounted ε"""
     gradients: Any = None
-    """bench.gradients.Gradients, where an attack sees them"""
+    """bench.experiment.surfaces.gradients.Gradients, where an attack sees them"""
     model: Any = None
-    """bench.victims.Victim, the model that the gradients are of"""
+    """bench.toolkit.networks.Victim, the model that the gradients are of"""
 
 
 @dataclass(frozen=True)

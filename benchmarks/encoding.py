@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from measurement import Measurement, best, parser, report
 
-from bench import encoders
-from bench.encoders import MiniLM
-from bench.registry import Registry
+from bench.encoders import batching
+from bench.encoders.transformers import MiniLM
+from bench.plugins.registry import Registry
 
 
 def plain(encoder: MiniLM, texts: list[str], rows: int = 64) -> np.ndarray:
@@ -41,7 +41,7 @@ def measure(name: str, texts: list[str], repeats: int = 2) -> list[Measurement]:
 
 
 def sweep(name: str, texts: list[str]) -> None:
-    """Which rows and steps are best; bench/encoders.py quotes the answer."""
+    """Which rows and steps are best; bench/encoders/batching.py quotes the answer."""
     encoder = MiniLM()
     reference = plain(encoder, texts)
     speeds: dict[str, list[float]] = {"plain": [], **{f"rows={r} step={s}": [] for r in (16, 32, 64) for s in (2, 4)}}
@@ -51,7 +51,7 @@ def sweep(name: str, texts: list[str]) -> None:
             if setting == "plain":
                 vectors = plain(encoder, texts)
             else:
-                encoders.ROWS, encoders.STEP = (int(part.split("=")[1]) for part in setting.split())
+                batching.ROWS, batching.STEP = (int(part.split("=")[1]) for part in setting.split())
                 vectors = encoder.encode(texts)
             times.append(len(texts) / (time.perf_counter() - start))
             np.testing.assert_allclose(vectors, reference, atol=1e-4)

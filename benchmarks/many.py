@@ -12,9 +12,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import plan, records
-from bench.execute import blank
-from bench.registry import Registry
+from bench.experiment import identity, suites
+from bench.experiment.execute import blank
+from bench.plugins.registry import Registry
+from bench.records import store
 
 DEFENSES = ("none", "mix-only", "mix-only:k=2", "texthide", "texthide:m=4")
 ATTACKS = ("rss", "rss:top=2", "braverman", "magnitude-search", "xie-hong")
@@ -30,11 +31,11 @@ def suite(path: Path, count: int) -> Path:
 
 def fill(out: Path, file: Path) -> int:
     """A record for each of its cells."""
-    cells = plan.from_suite(Registry(), str(file))
+    cells = suites.from_suite(Registry(), str(file))
     for cell in cells:
-        about = records.describe(cell)
+        about = identity.describe(cell)
         measured = {"metrics": {"identity": METRIC, "recall": METRIC}, "notes": {}, "cost": {"attack_s": 1.0}}
-        records.save(out, records.tagged({**blank(about), **measured}, cell))
+        store.save(out, store.tagged({**blank(about), **measured}, cell))
     return len(cells)
 
 

@@ -30,12 +30,12 @@ import numpy as np
 import torch
 from measurement import Measurement, parser, report
 
-from bench.attacks._lbfgs import Settings, minimise
-from bench.attacks._matching import Matching, Unknown
-from bench.gradients import Gradients
-from bench.mixing import draw_masks
+from bench.attacks.common.lbfgs import Settings, minimise
+from bench.attacks.dlg.matching import Matching, Unknown
+from bench.experiment.surfaces.gradients import Gradients
+from bench.toolkit.mixing import draw_masks
+from bench.toolkit.networks import CHANNELS, Victim, body_weights, layer
 from bench.types import Key
-from bench.victims import CHANNELS, Victim, body_weights, layer
 
 PICTURE, CLASSES, FULL = (3, 32, 32), 10, 5
 

@@ -24,8 +24,8 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from measurement import Measurement, clock, parser, report  # noqa: E402
 
-from bench.attacks._xie_hong_similarity import HIDDEN, Network, blocks  # noqa: E402
-from bench.types import Floats  # noqa: E402
+from bench.arrays import Floats  # noqa: E402
+from bench.attacks.xie_hong.similarity import HIDDEN, Network, blocks  # noqa: E402
 
 
 def measure(args: argparse.Namespace) -> tuple[list[Measurement], float]:

@@ -20,8 +20,8 @@ import numpy as np
 from measurement import Measurement, clock, parser, report
 from sklearn.linear_model import OrthogonalMatchingPursuit
 
-from bench.attacks._dictionary import Dictionary
-from bench.attacks._pursuit import greedy
+from bench.attacks.unmix.dictionary import Dictionary
+from bench.attacks.unmix.pursuit import greedy
 
 
 def vectors(count: int, dim: int, rng: np.random.Generator) -> np.ndarray:

@@ -68,7 +68,7 @@ def search(count: int, kind: str, only: list[str] | None) -> list[Row]:
     import faiss
     import torch  # noqa: F401  (here, so that nearest's own import of it is not timed)
 
-    from bench.search import nearest
+    from bench.toolkit.search import nearest
 
     corpus, queries = vectors(kind, count)
     rows: list[Row] = []
@@ -104,7 +104,7 @@ def search(count: int, kind: str, only: list[str] | None) -> list[Row]:
 
 def dimension() -> list[Row]:
     """Exact search of 20,000 vectors as the dimension grows."""
-    from bench.search import nearest
+    from bench.toolkit.search import nearest
 
     found = []
     for dim in (96, 192, 384, 768, 1536):
@@ -118,7 +118,7 @@ def pairs() -> list[Row]:
     """All pairs of n encodings, scored in blocks by xie-hong's network, as benchmarks/pairs.py does."""
     import torch
 
-    from bench.attacks._xie_hong_similarity import Network, blocks
+    from bench.attacks.xie_hong.similarity import Network, blocks
 
     torch.set_num_threads(1)
     found = []

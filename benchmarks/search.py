@@ -2,8 +2,8 @@
 
     python benchmarks/search.py [--engines]
 
-Times include normalisation. `--engines` shows each engine by itself, which decides the choice in bench/search.py, and
-what importing torch takes.
+Times include normalisation. `--engines` shows each engine by itself, which decides the choice in
+bench/toolkit/search.py, and what importing torch takes.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from bench.pooling import pooled
-from bench.records import read_all
+from bench.board.pooling import pooled
+from bench.records.store import read_all
 
 ATTACKS = ("rss", "rep-recon", "magnitude-search", "unmix")
 SUITES = {"story", "unmix"}

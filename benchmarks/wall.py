@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 from measurement import Measurement, parser, report
 
-from bench import Corpus, Release, sandbox, view, wall
+from bench import Corpus, Release
+from bench.isolation import process, sandbox, view
 
 PLUGIN = '''
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ def measure(repeats: int) -> list[Measurement]:
         times: dict[str, list[float]] = {"bare": [], "wall": [], "sandbox": []}
         try:
             sandbox.require()
-            kinds: dict[str, wall.Seal | None] = {"wall": None, "sandbox": wall.Seal((plugin,))}
+            kinds: dict[str, process.Seal | None] = {"wall": None, "sandbox": process.Seal((plugin,))}
         except Exception as error:
             print(error, file=sys.stderr)
             kinds = {"wall": None}
@@ -57,12 +58,12 @@ def measure(repeats: int) -> list[Measurement]:
             times["bare"].append(time.perf_counter() - start)
             for kind, seal in kinds.items():
                 start = time.perf_counter()
-                with wall.workspace() as folder:
+                with process.workspace() as folder:
                     corpus = Corpus([str(i) for i in range(len(vectors))], vectors)
                     view.write(folder, ("corpus", "encodings"), Release(vectors[:1000], None), corpus=corpus)
-                    done = wall.run(
+                    done = process.run(
                         *(folder, attack, 0),
-                        limits=wall.Limits(60, 2048, 1),
+                        limits=process.Limits(60, 2048, 1),
                         oracle=None,
                         stage=lambda text: None,
                         seal=seal,

@@ -28,12 +28,12 @@ sys.path.pop(0)  # the root holds a folder called datasets, which would shadow H
 import numpy as np  # noqa: E402
 from scipy.optimize import linear_sum_assignment  # noqa: E402
 
-from bench import options  # noqa: E402
-from bench import view as views  # noqa: E402
 from bench.attacks import xie_hong  # noqa: E402
-from bench.attacks._xie_hong_clusters import balanced, greedy, largest  # noqa: E402
-from bench.attacks._xie_hong_similarity import Cosine, Shadow, features, quality  # noqa: E402
+from bench.attacks.xie_hong.clusters import balanced, greedy, largest  # noqa: E402
+from bench.attacks.xie_hong.similarity import Cosine, Shadow, features, quality  # noqa: E402
 from bench.defenses.texthide import TextHide  # noqa: E402
+from bench.isolation import view as views  # noqa: E402
+from bench.plugins import options  # noqa: E402
 from bench.types import Corpus  # noqa: E402
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from bench import Examples, dataset
-from bench.errors import BenchError, DataError
-from bench.paths import data_dir
+from bench import DataError, Examples, dataset
+from bench.errors import BenchError
+from bench.system.paths import data_dir
 
 HUB = "uoft-cs/cifar10"
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bench import Examples, dataset
-from bench.errors import DataError
+from bench import DataError, Examples, dataset
 
 # The first part is for training, as in scikit-learn's own examples; the writers of the two parts differ.
 TRAIN = 1437

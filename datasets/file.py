@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import Examples, dataset
-from bench.errors import DataError, UsageError
-from bench.lines import read_lines
-from bench.types import PAIR
+from bench import DataError, Examples, UsageError, dataset
+from bench.arrays import PAIR
+from bench.system.text import read_lines
 
 TEXT = ("text", "sentence", "sentence1", "question", "premise")
 PAIRED = ("text2", "sentence2", "question2", "hypothesis")

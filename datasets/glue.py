@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bench import Examples, dataset
-from bench.errors import BenchError, DataError
-from bench.paths import data_dir
-from bench.types import PAIR
+from bench import DataError, Examples, dataset
+from bench.arrays import PAIR
+from bench.errors import BenchError
+from bench.system.paths import data_dir
 
 HUB = "nyu-mll/glue"
 NLI = ("entailment", "neutral", "contradiction")

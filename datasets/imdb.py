@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bench import Examples, dataset
-from bench.errors import BenchError, DataError
-from bench.lines import read_lines
-from bench.paths import data_dir
+from bench import DataError, Examples, dataset
+from bench.errors import BenchError
+from bench.system.paths import data_dir
+from bench.system.text import read_lines
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 

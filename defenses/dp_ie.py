@@ -15,11 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bench import Corpus, Key, Release, defense
-from bench.errors import DataError
-from bench.mixing import Weights, apply, draw_masks, draw_members, draw_weights, mix
-from bench.privacy import Norm, clip_factors, exposure, gaussian_epsilon, gaussian_sigma, l1_diameter
-from bench.types import Floats
+from bench import Corpus, DataError, Floats, Key, Release, defense
+from bench.toolkit.mixing import Weights, apply, draw_masks, draw_members, draw_weights, mix
+from bench.toolkit.privacy import Norm, clip_factors, exposure, gaussian_epsilon, gaussian_sigma, l1_diameter
 
 
 @dataclass(frozen=True)

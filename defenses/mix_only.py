@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bench import Corpus, Key, Release, defense
-from bench.mixing import Weights, apply, draw_members, draw_weights, mix
+from bench.toolkit.mixing import Weights, apply, draw_members, draw_weights, mix
 
 
 @defense("mix-only", paper="Huang et al. 2020 (TextHide), table 3, mix-only (m = 0, k = 4)")

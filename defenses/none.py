@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bench import Corpus, Key, Release, defense
-from bench.mixing import apply, draw_members, mix
+from bench.toolkit.mixing import apply, draw_members, mix
 
 
 @defense("none", paper="Huang et al. 2020 (TextHide), baseline (m = 0, k = 1)")

@@ -10,9 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bench import Corpus, Key, Release, defense
-from bench.errors import DataError
-from bench.mixing import Weights, apply, draw_masks, draw_members, draw_weights, mix
+from bench import Corpus, DataError, Key, Release, defense
+from bench.toolkit.mixing import Weights, apply, draw_masks, draw_members, draw_weights, mix
 
 
 @defense("texthide", paper="Huang et al. 2020 (TextHide), algorithm 1")

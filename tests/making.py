@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.records import path_of
+from bench.records.store import path_of
 
 Record = dict[str, Any]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench import sandbox
 from bench.errors import UsageError
+from bench.isolation import sandbox
 
 
 def _why_not() -> str:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import Corpus, Key, Release, View, mixing, view
-from bench.gradients import Gradients
-from bench.victims import Victim, body_weights, head_weights, layer
+from bench import Corpus, Key, Release, View, mixing
+from bench.experiment.surfaces.gradients import Gradients
+from bench.isolation import view
+from bench.toolkit.networks import Victim, body_weights, head_weights, layer
 
 
 @dataclass
@@ -35,7 +36,7 @@ class World:
 
 
 def _make(kind: str, reference: dict) -> object:
-    from bench.registry import Registry
+    from bench.plugins.registry import Registry
 
     return Registry().make(kind, reference["spec"])
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bench import Guess, Protocol, attack
-from bench.search import nearest
+from bench.toolkit.search import nearest
 
 
 @attack(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench import Key, Release, defense
-from bench.mixing import apply, draw_members, mix
+from bench.toolkit.mixing import apply, draw_members, mix
 
 
 @defense("gaussian-noise", paper="an example")

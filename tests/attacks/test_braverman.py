@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bench import Corpus
-from bench import view as views
 from bench.attacks.braverman import Braverman, rank
 from bench.defenses.texthide import TextHide
+from bench.isolation import view as views
 
 
 def test_the_published_formula() -> None:

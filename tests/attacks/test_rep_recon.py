@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from bench import Corpus, Guess, Release
-from bench import view as views
 from bench.attacks.rep_recon import RepRecon
+from bench.isolation import view as views
 
 RNG = np.random.default_rng(0)
 VECTORS = (RNG.standard_normal((400, 24)) + 2).astype(np.float32)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import Corpus, Guess, View, view
-from bench.registry import Registry
+from bench import Corpus, Guess, View
+from bench.isolation import view
+from bench.plugins.registry import Registry
 
 
 def attack(tmp_path: Path, defense: str, vectors: np.ndarray, corpus: np.ndarray) -> tuple[Guess, np.ndarray]:

@@ -34,14 +34,19 @@ def test_plugin_folders_are_not_packages(folder: str) -> None:
 def test_a_wheel_holds_bench_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"bench"}
-    assert {"bench/attacks/rss.py", "bench/defenses/texthide.py", "bench/datasets/demo.py", "bench/py.typed"} <= set(
-        names
-    )
+    assert {
+        "bench/attacks/rss.py",
+        "bench/defenses/texthide.py",
+        "bench/datasets/demo/__init__.py",
+        "bench/py.typed",
+    } <= set(names)
     assert {"bench/suites/smoke.toml", "bench/leaderboards/published.toml"} <= set(names)
-    assert {f"bench/{path.name}" for path in (ROOT / "bench").glob("*.py")} <= set(names)
-    assert {f"bench/templates/{kind}.py.txt" for kind in ("attack", "defense", "dataset")} <= set(names)
-    site = ROOT / "bench" / "templates" / "site"
-    assert {f"bench/templates/site/{path.name}" for path in site.iterdir()} <= set(names)
+    assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "bench").rglob("*.py")} <= set(names)
+    plugins = [path for kind in ("attacks", "defenses", "datasets") for path in (ROOT / kind).rglob("*.py")]
+    assert {f"bench/{path.relative_to(ROOT).as_posix()}" for path in plugins} <= set(names)
+    assert {f"bench/plugins/templates/{kind}.py.txt" for kind in ("attack", "defense", "dataset")} <= set(names)
+    site = ROOT / "bench" / "board" / "render" / "templates"
+    assert {f"bench/board/render/templates/{path.name}" for path in site.iterdir()} <= set(names)
 
 
 def test_the_installed_wheel_runs_from_another_folder(wheel: Path, tmp_path: Path) -> None:
@@ -52,7 +57,7 @@ def test_the_installed_wheel_runs_from_another_folder(wheel: Path, tmp_path: Pat
     code = (
         "import sys; sys.meta_path = [f for f in sys.meta_path if 'editable' not in repr(f)];"
         f"sys.path.insert(0, {str(site)!r}); import bench; assert bench.__file__.startswith({str(site)!r});"
-        "from bench.cli import main; main(['leaderboard', '--out', 'board']); sys.exit(main(['list']))"
+        "from bench.cli.main import main; main(['leaderboard', '--out', 'board']); sys.exit(main(['list']))"
     )
     saved(tmp_path / "elsewhere" / "results", made("texthide", suites={"texthide-table3": 1}))
     done = python("-c", code, cwd=tmp_path / "elsewhere")

@@ -56,7 +56,7 @@ def test_a_file_that_is_something_else_is_named(folder: Path) -> None:
 
 @pytest.mark.realdata
 def test_the_real_one_has_balanced_classes() -> None:
-    from bench.paths import data_dir
+    from bench.system.paths import data_dir
 
     place = data_dir()
     if place is None or not (place / "cifar10").is_dir():

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.datasets._demo_faults import Phrase, corrupt, faults_in, spell
-from bench.datasets._demo_grammar import Grammar
-from bench.datasets._demo_topics import TOPICS
-from bench.datasets._demo_verbs import NounPhrase
-from bench.datasets._demo_words import CASES, an, comparative, forms, plural
 from bench.datasets.demo import SIZES, Demo, fingerprint, sentences
+from bench.datasets.demo.faults import Phrase, corrupt, faults_in, spell
+from bench.datasets.demo.grammar import Grammar
+from bench.datasets.demo.topics import TOPICS
+from bench.datasets.demo.verbs import NounPhrase
+from bench.datasets.demo.words import CASES, an, comparative, forms, plural
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERYTHING = [row for split in SIZES for row in sentences(split)]

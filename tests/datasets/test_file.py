@@ -8,7 +8,7 @@ import pytest
 
 from bench import Examples
 from bench.errors import DataError, UsageError
-from bench.registry import Registry
+from bench.plugins.registry import Registry
 
 TABLE = pd.DataFrame(
     {"review": ["good one", "bad one", "so so"], "stars": ["high", "low", "low"], "n": [1.5, 2.0, 3.5]}

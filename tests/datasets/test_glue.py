@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from bench.errors import BenchError, DataError
-from bench.registry import Registry
+from bench.plugins.registry import Registry
 
 FILES = {
     "CoLA": ("gj04\t1\t\tThe sailors rode the breeze.\ngj04\t0\t*\tSailors the rode.\n", "dev"),

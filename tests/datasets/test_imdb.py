@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from bench.errors import DataError, UsageError
-from bench.registry import Registry
+from bench.plugins.registry import Registry
 
 
 def test_sentences_come_from_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

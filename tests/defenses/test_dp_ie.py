@@ -12,8 +12,8 @@ from scipy import stats
 
 from bench import Key, Release, mixing
 from bench.errors import UsageError
-from bench.privacy import clip_factors, exposure, gaussian_epsilon, gaussian_sigma, l1_diameter
-from bench.registry import Registry
+from bench.plugins.registry import Registry
+from bench.toolkit.privacy import clip_factors, exposure, gaussian_epsilon, gaussian_sigma, l1_diameter
 
 BOTH = ("dp-ie-laplace", "dp-ie-gaussian")
 

@@ -7,7 +7,7 @@ import pytest
 
 from bench import Corpus, mixing
 from bench.errors import DataError, UsageError
-from bench.registry import Registry
+from bench.plugins.registry import Registry
 
 
 def slow_labels(labels: np.ndarray, members: np.ndarray, weights: np.ndarray) -> np.ndarray:

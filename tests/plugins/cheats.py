@@ -114,18 +114,18 @@ class ReplaysTheSeed:
     candidates: int = 120
 
     def run(self, view, rng):
-        from bench import scene
-        from bench.protocol import Protocol
-        from bench.seeds import generator
+        from bench import Protocol
+        from bench.experiment import setup
+        from bench.system.seeds import generator
 
         try:
             from bench.datasets.demo import Demo
         except ImportError:
             return honest(view, found=[])
 
-        data, fingerprint = scene.load(Demo(), "train")
+        data, fingerprint = setup.load(Demo(), "train")
         protocol = Protocol(examples=self.examples, candidates=self.candidates)
-        mine, _ = scene.choose(data.texts, protocol, generator(self.seed, "private", fingerprint, protocol.as_dict()))
+        mine, _ = setup.choose(data.texts, protocol, generator(self.seed, "private", fingerprint, protocol.as_dict()))
         row = {text: i for i, text in enumerate(view.corpus.texts)}
         private = [data.texts[i] for i in mine]
         hits = [row[text] for text in private if text in row]

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench import Examples, Guess, Key, Release, UsageError, attack, dataset, defense, encoder
-from bench.errors import DataError
-from bench.mixing import apply, draw_members, mix
+from bench import DataError, Examples, Guess, Key, Release, UsageError, attack, dataset, defense, encoder
+from bench.toolkit.mixing import apply, draw_members, mix
 
 
 @attack("flawed-attack", sees={"encodings", "corpus"}, paper="these tests")

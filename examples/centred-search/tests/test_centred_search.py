@@ -2,7 +2,7 @@ import numpy as np
 from hideseek_centred_search import CentredSearch
 
 from bench import Corpus
-from bench.conformance import check
+from bench.conformance.checks import check
 
 
 def test_it_passes_the_conformance_suite():

@@ -1,7 +1,7 @@
 import numpy as np
 from hideseek_gaussian_noise import GaussianNoise
 
-from bench.conformance import check
+from bench.conformance.checks import check
 
 
 def test_it_passes_the_conformance_suite():

@@ -1,0 +1,1 @@
+"""From boards to Markdown, LaTeX, CSV, the page and figures."""

@@ -1,0 +1,53 @@
+"""The command line. Nothing heavy is imported until every name has been checked."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from bench import __version__
+from bench.cli import leaderboard, plugin, run, show, submit, utility
+from bench.cli import list as listing
+from bench.errors import BenchError
+
+EPILOG = """examples:
+  bench list
+  bench run --defense none --defense texthide --attack rss
+  bench run --defense texthide:m=16,k=2 --attack rss --dataset cola --seed 0 1 2
+  bench run --defense texthide --attack rss --dataset file:mine.csv,text=review,label=stars
+  bench leaderboard --results results --out board
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args = _parser().parse_args(argv)
+    try:
+        status: int = args.call(args)
+        return status
+    except BenchError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("bench: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        if args.command != "list":
+            raise
+        sys.stderr.close()  # `bench list | head` has seen enough
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="bench",
+        description="hideseek: who hides, who seeks, who wins. Runs attacks on schemes that hide text.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"hideseek {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    for command in (listing, run, utility, plugin, submit, leaderboard, show):
+        command.add(commands)
+    return parser

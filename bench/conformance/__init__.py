@@ -1,0 +1,1 @@
+"""Checks for the authors of plugins."""

@@ -1,0 +1,1 @@
+"""Text or image to vector: the built-in encoders, their weights, the cache of vectors."""

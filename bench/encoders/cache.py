@@ -1,0 +1,94 @@
+"""Vectors on disk, by encoder fingerprint and text.
+
+One SQLite file per encoder: several processes can read and write it at once, a kill leaves it whole, and a lookup
+reads only the rows it asks for. A file that is damaged all the same is put aside, and its vectors are made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from bench.arrays import Floats
+from bench.errors import BenchError
+from bench.system.paths import cache_dir
+
+# Keys looked up in one statement; SQLite allows 32,766 parameters.
+_MANY = 20_000
+
+
+def text_key(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class VectorCache:
+    """The vectors of one encoder."""
+
+    def __init__(self, fingerprint: str, folder: Path | None = None):
+        self.path = (folder or cache_dir() / "vectors") / f"{fingerprint}.sqlite"
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BenchError(f"cannot write the cache {self.path.parent}: {error}; set BENCH_CACHE_DIR") from error
+
+    def get(self, texts: Sequence[str]) -> dict[bytes, Floats]:
+        """The vectors that are there, by `text_key`."""
+        keys = list({text_key(text) for text in texts})
+        found: dict[bytes, Floats] = {}
+        try:
+            with self._open() as db:
+                for at in range(0, len(keys), _MANY):
+                    some = keys[at : at + _MANY]
+                    marks = ",".join("?" * len(some))
+                    rows = db.execute(f"SELECT key, sum, vector FROM vectors WHERE key IN ({marks})", some)
+                    for key, checksum, blob in rows:
+                        if hashlib.blake2b(blob, digest_size=8).digest() == checksum:
+                            found[key] = np.frombuffer(blob, dtype="<f4")
+        except sqlite3.DatabaseError as error:
+            self._put_aside(error)
+        return found
+
+    def put(self, texts: Sequence[str], vectors: Floats) -> None:
+        """All of them or, if the process is killed meanwhile, none of them."""
+        raw = [np.ascontiguousarray(v, dtype="<f4").tobytes() for v in vectors]
+        rows = [(text_key(t), hashlib.blake2b(b, digest_size=8).digest(), b) for t, b in zip(texts, raw, strict=True)]
+        try:
+            with self._open() as db:
+                # A text has one vector, so a different one that is there already is a damaged row.
+                db.executemany(
+                    "INSERT INTO vectors VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET sum = excluded.sum, "
+                    "vector = excluded.vector WHERE vectors.vector IS NOT excluded.vector",
+                    rows,
+                )
+        except sqlite3.OperationalError as error:
+            raise BenchError(f"cannot write the cache {self.path}: {error}; set BENCH_CACHE_DIR elsewhere") from error
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        db = sqlite3.connect(self.path, timeout=120)
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, sum BLOB, vector BLOB) WITHOUT ROWID")
+            with db:
+                yield db
+        finally:
+            db.close()
+
+    def _put_aside(self, error: sqlite3.DatabaseError) -> None:
+        if isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error):
+            raise BenchError(f"cannot read the cache {self.path}: {error}; set BENCH_CACHE_DIR elsewhere") from error
+        aside = self.path.with_suffix(".damaged")
+        self.path.replace(aside)
+        for leftover in (f"{self.path}-wal", f"{self.path}-shm"):
+            Path(leftover).unlink(missing_ok=True)
+        print(
+            f"the cache {self.path} was damaged ({error}): moved to {aside.name}, encoding again",
+            file=sys.stderr,
+        )

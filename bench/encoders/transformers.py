@@ -1,0 +1,107 @@
+"""Text → vector: the [CLS] token of a transformer, or the mean of its tokens."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from bench.arrays import Floats
+from bench.encoders import weights
+from bench.encoders.batching import _forward
+from bench.plugins.decorators import encoder
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """Any hub id or folder: `hub:org/name` or `hub:path`."""
+
+    model: str
+    """hub id or folder"""
+    pooling: Literal["cls", "mean"] = "cls"
+    """the first token, as the papers do, or the mean over all tokens"""
+    max_length: int = 128
+    """tokens after which a text is cut"""
+
+    def encode(self, texts: Sequence[str], device: str = "cpu") -> Floats:
+        """n × d float32; a pair is given as one string with a tab between its sentences."""
+        network, tokenizer = self._loaded
+        network.to(device)
+
+        def pooled(batch: dict[str, Any]) -> Any:
+            hidden = network(**batch).last_hidden_state
+            if self.pooling == "cls":
+                return hidden[:, 0]
+            seen = batch["attention_mask"].unsqueeze(2)
+            return (hidden * seen).sum(1) / seen.sum(1)
+
+        return _forward(pooled, tokenizer, texts, self.max_length, device)
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when weights, tokenizer, pooling or length change."""
+        text = f"{weights.fingerprint(self.folder)}|{self.pooling}|{self.max_length}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def dim(self) -> int:
+        import json
+
+        size: int = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))["hidden_size"]
+        return size
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where the weights are."""
+        return weights.find(self.model)
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        from transformers import AutoModel, AutoTokenizer
+        from transformers.utils import logging
+
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        network = AutoModel.from_pretrained(self.folder, local_files_only=True)
+        return network.eval(), AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
+
+
+@encoder("hub")
+@dataclass(frozen=True)
+class Hub(Transformer):
+    """Any model of the hub or any folder: hub:org/name, hub:./folder."""
+
+
+@encoder("minilm", paper="sentence-transformers/all-MiniLM-L6-v2")
+@dataclass(frozen=True)
+class MiniLM(Transformer):
+    """all-MiniLM-L6-v2: 6 layers, 384 dimensions."""
+
+    model: str = "sentence-transformers/all-MiniLM-L6-v2"
+
+
+@encoder("mpnet", paper="sentence-transformers/all-mpnet-base-v2")
+@dataclass(frozen=True)
+class MPNet(Transformer):
+    """all-mpnet-base-v2: 12 layers, 768 dimensions."""
+
+    model: str = "sentence-transformers/all-mpnet-base-v2"
+
+
+@encoder("bert", paper="Devlin et al. 2019")
+@dataclass(frozen=True)
+class Bert(Transformer):
+    """bert-base-cased: 12 layers, 768 dimensions."""
+
+    model: str = "google-bert/bert-base-cased"
+
+
+@encoder("roberta", paper="Liu et al. 2019")
+@dataclass(frozen=True)
+class Roberta(Transformer):
+    """roberta-base: 12 layers, 768 dimensions."""
+
+    model: str = "FacebookAI/roberta-base"

@@ -1,0 +1,1 @@
+"""One cell or one training run from end to end."""

@@ -1,0 +1,209 @@
+"""What is to be run: cells, from names and options, which are checked here, first of all."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.errors import UsageError
+from bench.plugins.decorators import Info, info
+from bench.plugins.options import split
+from bench.plugins.protocol import Protocol
+from bench.plugins.registry import Entry, Registry
+
+AXES = ("dataset", "encoder", "defense", "attack", "seed")
+SIZES = ("examples", "epochs", "candidates", "coverage", "split", "public")
+# A defense's `public` option that leaves the choice to the data set.
+AUTO = "auto"
+DEFAULTS: dict[str, list[Any]] = {"dataset": ["demo"], "encoder": ["minilm"], "seed": [0]}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A plugin with its options."""
+
+    entry: Entry
+    plugin: Any
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    @property
+    def info(self) -> Info:
+        return info(self.plugin)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dataclasses.asdict(self.plugin)
+
+    @property
+    def label(self) -> str:
+        """The name with the options that differ from their defaults, as one would type it."""
+        changed = [
+            f"{f.name}={value}"
+            for f in dataclasses.fields(self.plugin)
+            if (value := getattr(self.plugin, f.name)) != f.default
+        ]
+        return f"{self.name}:{','.join(changed)}" if changed else self.name
+
+    def reference(self) -> dict[str, Any]:
+        """Enough for another process to make the same plugin."""
+        entry = self.entry
+        return {
+            "kind": entry.kind,
+            "name": entry.name,
+            "module": entry.module,
+            "cls": entry.cls,
+            "options": self.options,
+        }
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A defense on data: what utility is measured on, and what an attack makes a cell of."""
+
+    dataset: Chosen
+    encoder: Chosen
+    defense: Chosen
+    seed: int
+    public: Chosen | None
+    suite: tuple[str, int] | None = field(default=None, kw_only=True)
+    """the suite that names it, and its version"""
+
+    @property
+    def title(self) -> str:
+        return f"{self.dataset.label} {self.encoder.name} {self.defense.label} seed {self.seed}"
+
+    def words(self) -> dict[str, list[Any]]:
+        """What one would type for it: enough for another process to make the same."""
+        kinds = {"dataset": self.dataset, "encoder": self.encoder, "defense": self.defense}
+        return {**{kind: [chosen.label] for kind, chosen in kinds.items()}, "seed": [self.seed]}
+
+
+@dataclass(frozen=True)
+class Cell(Trial):
+    """The unit of work, of caching and of failure."""
+
+    attack: Chosen
+    protocol: Protocol
+    fixed_size: bool = False
+    """the user asked for this number of examples, so it is not to be trimmed to the data"""
+    sealed: bool = False
+    """the attack is not trusted: it runs in a sandbox, on a key drawn with a salt that nobody knows"""
+    samples: int = 0
+    """questions whose answers are kept in the record, as the suite asks"""
+    answers: bool = False
+    """wrong answers are kept as text, too"""
+
+    @property
+    def title(self) -> str:
+        return f"{self.dataset.label} {self.encoder.label} {self.defense.label} × {self.attack.label} seed {self.seed}"
+
+    @property
+    def sees(self) -> tuple[str, ...]:
+        """What the attack declares, less the corpus of sentences to name where the data are pictures."""
+        return tuple(w for w in self.attack.info.sees if w != "corpus" or "text" in self.dataset.info.on)
+
+
+def cells(
+    registry: Registry, axes: Mapping[str, Sequence[Any] | None], sizes: Mapping[str, Any], *, sealed: bool = False
+) -> list[Cell]:
+    """The product of the axes, in the order in which neighbours share most work."""
+    chosen = _chosen(registry, axes, ("dataset", "encoder", "defense", "attack"), sealed)
+    given = {name: value for name, value in sizes.items() if value is not None}
+    lent = given.pop("public", "")
+    found = []
+    for dataset, encoder, seed, defense, attack in itertools.product(
+        chosen["dataset"], chosen["encoder"], _seeds(axes), chosen["defense"], chosen["attack"]
+    ):
+        _check_kind(dataset, encoder, attack)
+        protocol = dataclasses.replace(attack.info.protocol, **given)
+        public = _public(registry, dataset, defense, attack, lent)
+        found.append(Cell(dataset, encoder, defense, seed, public, attack, protocol, "examples" in given, sealed))
+    return found
+
+
+def _check_kind(dataset: Chosen, *users: Chosen) -> None:
+    """Pictures go to what takes pictures, text to what takes text; said before anything is loaded."""
+    (kind,) = dataset.info.on
+    for user in users:
+        if kind not in user.info.on:
+            raise UsageError(
+                f"data set {dataset.name!r} holds {kind}, and {user.entry.kind} {user.name!r} works on "
+                f"{' and '.join(user.info.on)}: choose another (bench list {user.entry.kind}s), or another data set"
+            )
+
+
+def trials(registry: Registry, axes: Mapping[str, Sequence[Any] | None]) -> list[Trial]:
+    """Defenses without an attack, for measuring what they cost."""
+    chosen = _chosen(registry, axes, ("dataset", "encoder", "defense"))
+    for dataset, encoder in itertools.product(chosen["dataset"], chosen["encoder"]):
+        _check_kind(dataset, encoder)
+    return [
+        Trial(dataset, encoder, defense, seed, _public(registry, dataset, defense, None))
+        for dataset, encoder, defense, seed in itertools.product(
+            chosen["dataset"], chosen["encoder"], chosen["defense"], _seeds(axes)
+        )
+    ]
+
+
+def _chosen(
+    registry: Registry, axes: Mapping[str, Sequence[Any] | None], kinds: Sequence[str], sealed: bool = False
+) -> dict[str, list[Chosen]]:
+    for kind in kinds:
+        if not axes.get(kind) and kind not in DEFAULTS:
+            raise UsageError(f"name at least one {kind} (--{kind} NAME; bench list {kind}s shows them)")
+    specs = {kind: [_full(kind, spec) for spec in axes.get(kind) or DEFAULTS[kind]] for kind in kinds}
+    for kind, some in specs.items():
+        for spec in some:  # all names before any plugin is imported: a typo is answered at once
+            registry.get(kind, split(spec)[0])
+    return {
+        kind: [_choose(registry, kind, spec, stranger=sealed and kind == "attack") for spec in some]
+        for kind, some in specs.items()
+    }
+
+
+def _seeds(axes: Mapping[str, Sequence[Any] | None]) -> list[int]:
+    return [int(seed) for seed in axes.get("seed") or DEFAULTS["seed"]]
+
+
+def _full(kind: str, spec: str) -> str:
+    """An encoder may be given as a hub id or a folder, as it is."""
+    bare = kind == "encoder" and not spec.startswith("hub:") and ("/" in spec or os.path.isdir(spec))
+    if not bare:
+        return spec
+    return f"hub:{os.path.abspath(spec)}" if os.path.isdir(spec) else f"hub:{spec}"
+
+
+def _choose(registry: Registry, kind: str, spec: str, stranger: bool = False) -> Chosen:
+    """A `stranger` is not trusted: its code is not so much as imported here."""
+    name, _ = split(spec)
+    if stranger:
+        from bench.isolation.untrusted import meet
+
+        return Chosen(registry.get(kind, name), meet(registry, kind, spec))
+    return Chosen(registry.get(kind, name), registry.make(kind, spec))
+
+
+def _public(
+    registry: Registry, dataset: Chosen, defense: Chosen, attack: Chosen | None, lent: str = ""
+) -> Chosen | None:
+    """The public corpus: the one the defense mixes in, else the one lent or the data set's own, if one is wanted."""
+    asked = getattr(defense.plugin, "public", "")
+    if asked and asked != AUTO:
+        return _choose(registry, "dataset", asked)
+    wanting = defense if asked else attack
+    if wanting is None or (wanting is attack and "public" not in wanting.info.sees):
+        return None
+    name = lent or dataset.info.public
+    if not name:
+        raise UsageError(
+            f"{wanting.entry.kind} {wanting.name!r} needs a public corpus, and data set {dataset.name!r} names none: "
+            "choose one with --public NAME, such as demo or file:PATH"
+        )
+    return dataset if name == dataset.name else _choose(registry, "dataset", name)

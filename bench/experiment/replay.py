@@ -1,0 +1,55 @@
+"""Repeats the run behind a record and says whether its numbers come out again, bit for bit. Saves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bench.errors import UsageError
+from bench.experiment import identity
+from bench.experiment.cells import Cell
+from bench.experiment.execute import Stage, execute
+from bench.isolation import process, sandbox
+from bench.records import store
+from bench.records.store import Record
+
+# What a repetition must give again. Times, memory and versions may differ.
+COMPARED = ("status", "error", "metrics", "notes", "details")
+TIMES = "seconds"
+
+
+def open_record(path: Path) -> Record:
+    if not path.is_file():
+        raise UsageError(f"--replay {path}: no such file; give the path of a record, a .json file in --out")
+    record = store.read(path)
+    if record is None or "attack" not in record:
+        raise UsageError(f"--replay {path}: not the record of an attack")
+    if record.get("sealed"):
+        if record["salt"] is None:
+            raise UsageError(f"--replay {path}: a sealed cell that failed before its attack ran has no salt to replay")
+        sandbox.require()
+    return record
+
+
+def run(
+    cell: Cell, old: Record, device: str, limits: process.Limits, stage: Stage, note: Callable[[str], None]
+) -> tuple[Record, list[str]]:
+    """The record of the repetition, and every number in which it differs from the old one."""
+    about = identity.describe(cell)
+    if about["id"] != old["id"]:
+        note("code, data or weights have changed since this record was made; its numbers may not come out")
+    # With as many threads as then: the last bits of a sum may depend on it.
+    limits = replace(limits, threads=old["cost"].get("threads"))
+    record, _ = execute(cell, about, device=device, limits=limits, stage=stage, salt=old["salt"])
+    new = store.rounded(record)
+    return new, [text for key in COMPARED for text in _differences(key, old.get(key), new.get(key))]
+
+
+def _differences(where: str, old: Any, new: Any) -> Iterator[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted(key for key in {*old, *new} if TIMES not in key):
+            yield from _differences(f"{where}.{key}", old.get(key), new.get(key))
+    elif old != new:
+        yield f"{where}: {old} on record, {new} now"

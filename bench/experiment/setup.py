@@ -1,0 +1,187 @@
+"""Sets the scene of a cell: who is private, what the attacker's corpus holds, what the defense releases."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bench.arrays import Floats, Ints
+from bench.encoders import batching
+from bench.errors import BenchError, DataError, UsageError
+from bench.plugins.protocol import Protocol
+from bench.system.seeds import generator
+from bench.toolkit import mixing
+from bench.types import Corpus, Examples, Key, Release, Truth
+
+if TYPE_CHECKING:
+    from bench.experiment.cells import Cell, Trial
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Scene:
+    truth: Truth
+    release: Release
+    public: Corpus | None
+    release_s: float
+    oracle: Callable[[Floats], Floats]
+
+
+@lru_cache(maxsize=8)
+def load(dataset: Any, split: str) -> tuple[Examples, str]:
+    """A data set with the fingerprint of its content; kept, because cells share it."""
+    examples: Examples = dataset.load(split)
+    sha = hashlib.sha256()
+    for text in examples.texts:
+        sha.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    sha.update(examples.labels.tobytes() + "|".join(examples.classes).encode())
+    if examples.images is not None:
+        sha.update(repr(examples.images.shape).encode() + examples.images.tobytes())
+    if len(examples) < 2:
+        raise DataError(f"the {split} split of {dataset} holds {len(examples)} examples: at least 2 are needed")
+    return examples, sha.hexdigest()[:16]
+
+
+def pool(cell: Cell) -> tuple[Examples, str, int]:
+    """The examples that private ones and candidates are drawn from, and the first that may be private."""
+    data, fingerprint = load(cell.dataset.plugin, "train")
+    if cell.protocol.split == "train":
+        return data, fingerprint, 0
+    dev, dev_print = load(cell.dataset.plugin, "dev")
+    if dev.classes != data.classes:
+        raise DataError(f"train and dev of {cell.dataset.name} have different labels")
+    images = None
+    if data.images is not None and dev.images is not None:
+        images = np.concatenate([data.images, dev.images])
+    both = Examples([*data.texts, *dev.texts], np.concatenate([data.labels, dev.labels]), data.classes, images)
+    return both, f"{fingerprint}-{dev_print}", len(data)
+
+
+def protocol_for(cell: Cell) -> Protocol:
+    """The cell's protocol, trimmed to a data set that is smaller than the paper's unless the user fixed the size."""
+    data, _, start = pool(cell)
+    available = len(set(data.texts)) if start == 0 else len(set(data.texts[start:]) - set(data.texts[:start]))
+    protocol = cell.protocol
+    if not cell.fixed_size:
+        protocol = protocol.fitted(available)
+    if protocol.examples > available:
+        raise UsageError(
+            f"{cell.dataset.name} has {available} different examples, fewer than --examples {protocol.examples}"
+        )
+    return replace(protocol)  # checked once more, with the numbers that will be used
+
+
+def build(cell: Cell, *, device: str, progress: Progress, salt: str | None = None) -> Scene:
+    """`salt` goes into all of the key's randomness, so that who does not know it cannot draw the key again."""
+    protocol = protocol_for(cell)
+    data, fingerprint, start = pool(cell)
+    secret = (salt,) if salt else ()
+    rng = generator(cell.seed, "private", fingerprint, protocol.as_dict(), *secret)
+    rows, candidates = choose(data.texts, protocol, rng, start)
+    private = data.take(rows)
+    vectors = encode(cell, data.take(np.concatenate([rows, candidates])), device, progress)
+    texts = [data.texts[i] for i in candidates]
+    corpus = Corpus(texts, vectors[len(rows) :], device, known=int((candidates < start).sum()))
+    public = public_corpus(cell, device, progress)
+    if public is not None and public.vectors.shape[1] != vectors.shape[1]:
+        raise DataError(f"public vectors have {public.vectors.shape[1]} dimensions, private ones {vectors.shape[1]}")
+    words = ("release", cell.defense.name, cell.defense.options, fingerprint, protocol.as_dict(), *secret)
+    mine = vectors[: len(rows)]
+    progress("releasing")
+    began = time.perf_counter()
+    release, key = cell.defense.plugin.release(
+        mine, private.targets(), public, generator(cell.seed, *words), epochs=protocol.epochs
+    )
+    seconds = time.perf_counter() - began
+    _check_release(release, key, mine, cell.defense.name)
+    return Scene(
+        Truth(private, mine, key, corpus, data.labels[candidates]),
+        release,
+        public,
+        seconds,
+        _oracle(cell, key, private.targets().shape[1], public, generator(cell.seed, "oracle", *words)),
+    )
+
+
+def choose(texts: Sequence[str], protocol: Protocol, rng: np.random.Generator, start: int = 0) -> tuple[Ints, Ints]:
+    """Rows of the private examples, all of different text and none before `start`, and of the corpus, in order."""
+    _, first = np.unique(np.array(texts, dtype=object), return_index=True)
+    rows = rng.choice(np.sort(first[first >= start]), protocol.examples, replace=False)
+    covered = rows[: round(protocol.coverage * len(rows))]
+    hidden = {texts[i] for i in rows[len(covered) :]}  # every copy of an uncovered text has to go
+    others = np.array([i for i, text in enumerate(texts) if text not in hidden], dtype=np.int64)
+    if protocol.candidates is not None and protocol.candidates < len(others):
+        fillers = np.setdiff1d(others, covered)
+        others = np.concatenate([covered, rng.choice(fillers, protocol.candidates - len(covered), replace=False)])
+    if not len(others):
+        raise UsageError("the attacker's corpus is empty: raise --coverage or --candidates")
+    return rows, np.sort(others)
+
+
+def encode(cell: Trial, examples: Examples, device: str, progress: Progress) -> Floats:
+    if examples.images is not None:
+        progress(f"encoding {len(examples):,} pictures")
+        vectors = cell.encoder.plugin.encode(examples.images, device=device)
+        return batching.checked(vectors, len(examples), f"encoder {cell.encoder.name}")
+    return encode_texts(cell, examples.texts, device, progress)
+
+
+def encode_texts(cell: Trial, texts: Sequence[str], device: str, progress: Progress) -> Floats:
+    def report(done: int, total: int) -> None:
+        progress(f"encoding {done:,} of {total:,} texts")
+
+    encoder = cell.encoder.plugin
+    if not hasattr(encoder, "fingerprint"):  # a plugin that does not say what it depends on cannot be cached
+        return batching.checked(encoder.encode(list(texts)), len(texts), f"encoder {cell.encoder.name}")
+    return batching.cached(encoder, texts, device=device, progress=report)
+
+
+def prepare(trial: Trial, device: str, progress: Progress) -> None:
+    """Encode all that measuring a trial's utility takes, so that it is in the cache."""
+    for split in ("train", "dev"):
+        encode(trial, load(trial.dataset.plugin, split)[0], device, progress)
+    public_corpus(trial, device, progress)
+
+
+def public_corpus(cell: Trial, device: str, progress: Progress) -> Corpus | None:
+    if cell.public is None:
+        return None
+    texts = load(cell.public.plugin, "public")[0].texts
+    return Corpus(texts, encode_texts(cell, texts, device, progress), device)
+
+
+def _check_release(release: Release, key: Key, vectors: Floats, name: str) -> None:
+    encodings, labels = np.asarray(release.encodings), np.asarray(release.labels)
+    n = len(key.owner)
+    if encodings.shape != (n, vectors.shape[1]) or len(labels) != n or len(key.members) != n:
+        raise BenchError(
+            f"defense {name!r} released encodings {encodings.shape} and labels {labels.shape} for a key of {n} items"
+        )
+    if not np.isfinite(encodings).all() or not np.isfinite(labels).all():
+        raise BenchError(f"defense {name!r} released NaN or infinite values")
+
+
+def _oracle(
+    cell: Cell, victim: Key, classes: int, public: Corpus | None, rng: np.random.Generator
+) -> Callable[[Floats], Floats]:
+    """Chosen vectors, released by the victim: fresh mixes of them, under masks of the victim's own pool."""
+
+    def answer(vectors: Floats) -> Floats:
+        vectors = batching.checked(vectors, len(vectors), "the attack's oracle question")
+        labels = np.zeros((len(vectors), classes), dtype=np.float32)
+        release, key = cell.defense.plugin.release(vectors, labels, public, rng, epochs=1)
+        encodings = release.encodings
+        if victim.pool is not None and not victim.one_time:
+            mask = rng.integers(0, len(victim.pool), len(key.owner))
+            encodings = mixing.apply(vectors, replace(key, pool=victim.pool, mask=mask), public)
+        ordered: Floats = np.asarray(encodings)[np.argsort(key.owner, kind="stable")]
+        return ordered
+
+    return answer

@@ -1,0 +1,1 @@
+"""What a client may release besides its encodings."""

@@ -1,0 +1,1 @@
+"""The attacker's view, its process, and the sandbox."""

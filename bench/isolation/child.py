@@ -1,0 +1,136 @@
+"""The attack's own process: opens the view, runs the attack, sends the guess back.
+
+Started by bench.isolation.process as `python -m bench.isolation.child FOLDER FD`. It is handed the folder of the view,
+one end of a socket, and nothing else; everything the attack prints goes to a log that the parent keeps.
+"""
+
+from __future__ import annotations
+
+import sys
+
+# `-m` puts the current folder first; in a checkout its datasets/ would shadow Hugging Face's `datasets`.
+if "site-packages" not in sys.path[0]:
+    sys.path.pop(0)
+
+import json
+import os
+import socket
+import threading
+import traceback
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench import ROOT
+from bench.arrays import Floats
+from bench.isolation import audit, channel, sandbox
+from bench.isolation.view import View
+from bench.plugins import options
+from bench.plugins.registry import Entry
+from bench.types import Guess
+
+# What a sealed attack may look at without a word in its record: the system, its view, the code of this project.
+READABLE = (*sandbox.SYSTEM, str(sandbox.VIEW), "/sys", "/proc", "/etc", *(str(ROOT / name) for name in sandbox.CODE))
+
+
+def main() -> None:
+    folder, fd = Path(sys.argv[1]), int(sys.argv[2])
+    task: dict[str, Any] = json.loads((folder / "task.json").read_text(encoding="utf-8"))
+    _die_with_parent(task["sealed"])
+    sandbox.restrict(int(task["memory_mib"]), sealed=task["sealed"])
+    sock = socket.socket(fileno=fd)
+    os.chdir(task["scratch"])
+    # After this the attack's own code is loaded for the first time.
+    tried = audit.watch((*READABLE, *_plugin_files(task)), (task["scratch"], "/dev")) if task["sealed"] else {}
+    try:
+        guess, view = _run(folder, task, sock)
+        if task["sealed"]:
+            _look_back(tried, view, task["scratch"])
+        channel.send(sock, "guess", {"used": sorted(view.used), "attempts": tried, **_facts(guess)}, **_arrays(guess))
+    except MemoryError:
+        reason = f"it needed more than its memory limit of {task['memory_mib']} MiB"
+        channel.send(sock, "error", {"reason": reason, "attempts": tried})
+    except BaseException as error:
+        channel.send(sock, "error", {"reason": _reason(error, task), "attempts": tried})
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # The parent notes what was used and ends this process with all it left behind; should it be gone, so are we.
+    sock.recv(1)
+    os._exit(0)
+
+
+def _look_back(tried: dict[str, int], view: View, scratch: str) -> None:
+    """What no event tells of, but can be seen when the attack has ended."""
+    for word in view.refused:
+        tried[f"read view.{word} without declaring it"] = 1
+    space = os.statvfs(scratch)
+    if space.f_bavail * 20 < space.f_blocks:
+        tried["filled its scratch folder"] = 1
+
+
+def _plugin_files(task: dict[str, Any]) -> list[str]:
+    """Python looks for a compiled copy beside a file that it loads."""
+    return [place for path in task["readable"] for place in (path, str(Path(path).parent / "__pycache__"))]
+
+
+def _die_with_parent(sealed: bool) -> None:
+    """A killed run must not leave attacks behind that go on computing for nobody."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+        if os.getppid() == 1 and not sealed:  # in the sandbox, process 1 is the sandbox's own
+            os._exit(1)
+
+
+def _run(folder: Path, task: dict[str, Any], sock: socket.socket) -> tuple[Guess, View]:
+    turn = threading.Lock()  # an attack may ask the oracle from several threads
+
+    def oracle(vectors: Floats) -> Floats:
+        with turn:
+            channel.send(sock, "oracle", vectors=np.asarray(vectors, dtype=np.float32))
+            kind, facts, arrays = channel.receive(sock)
+            if kind != "answer":
+                raise ValueError(facts.get("reason", "the oracle gave no answer"))
+            return arrays["encodings"]
+
+    def stage(text: str) -> None:
+        with turn:
+            channel.send(sock, "stage", {"text": str(text)[:200]})
+
+    view = View(folder, oracle=oracle, stage=stage, make=_make)
+    stage("starting")
+    guess = _make("attack", task["attack"]).run(view, np.random.default_rng(task["rng"]))
+    if not isinstance(guess, Guess):
+        raise TypeError(f"run() returned {type(guess).__name__}, not a Guess")
+    return guess, view
+
+
+def _make(kind: str, reference: dict[str, Any]) -> Any:
+    entry = Entry(kind, reference["name"], reference["module"], reference["cls"], reference["module"])
+    return options.restore(entry.load(), reference["options"])
+
+
+def _arrays(guess: Guess) -> dict[str, Any]:
+    found = {name: getattr(guess, name) for name in ("ranking", "vectors", "images", "confidence")}
+    found |= {f"{channel.TRAIL}{name}": value for name, value in guess.trail.items()}
+    return {name: np.asarray(value) for name, value in found.items() if value is not None}
+
+
+def _facts(guess: Guess) -> dict[str, Any]:
+    json.dumps(guess.details)  # fails here, where the reason reaches the author, rather than in the parent
+    return {"texts": None if guess.texts is None else [str(t) for t in guess.texts], "details": guess.details}
+
+
+def _reason(error: BaseException, task: dict[str, Any]) -> str:
+    if "can't allocate memory" in str(error) or "bad_alloc" in str(error):
+        return f"it needed more than its memory limit of {task['memory_mib']} MiB"
+    # Where in the plugin it happened is what its author wants to know; our own frames say nothing.
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).name != "child.py"]
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""Plugins whose code must not run in this process: what they say of themselves, asked in the sandbox.
+
+Importing a file runs it. So in a sealed run the attack is imported in the sandbox only, also to learn what it declares
+and whether its options are right; here a stand-in takes its place, with the same name, options and declaration.
+`python -m bench.isolation.untrusted` is the part that runs inside; it also runs `bench plugin check` there, with
+the same limits.
+"""
+
+from __future__ import annotations
+
+import sys
+
+# `-m` puts the current folder first; in a checkout its datasets/ would shadow Hugging Face's `datasets`.
+if __name__ == "__main__" and "site-packages" not in sys.path[0]:
+    sys.path.pop(0)
+
+import dataclasses
+import json
+import os
+import runpy
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from bench.errors import BenchError, UsageError
+from bench.isolation import sandbox
+from bench.isolation.process import workspace
+from bench.plugins import options
+from bench.plugins.decorators import ON, SEES, Info, info
+from bench.plugins.protocol import Protocol
+from bench.plugins.registry import Entry, Registry
+from bench.system.text import plain
+
+SECONDS = 120
+MEMORY_MIB = 4096
+LIMIT = 1 << 20
+
+
+def meet(registry: Registry, kind: str, spec: str) -> Any:
+    """What `registry.make` gives, without the plugin's code: good for everything but running it."""
+    name, pairs = options.split(spec)
+    entry = registry.get(kind, name)
+    return _stand_in(entry, _asked(entry.kind, entry.name, entry.module, entry.cls, json.dumps(pairs)))
+
+
+@lru_cache(maxsize=64)
+def _asked(kind: str, name: str, module: str, cls: str, pairs: str) -> dict[str, Any]:
+    inner = [sys.executable, "-m", "bench.isolation.untrusted", kind, name, module, cls, pairs]
+    with workspace() as folder:
+        command = sandbox.command(folder, sandbox.files_of(module), sandbox.environment(1), inner)
+        status, said = talk(command, folder / "said.txt", SECONDS)
+    if status is None:
+        raise UsageError(f"{kind} {name!r} did not say what it is within {SECONDS} s")
+    last = (said.strip().splitlines() or [""])[-1]
+    try:
+        facts: dict[str, Any] = dict(json.loads(last))
+    except (ValueError, TypeError, RecursionError):
+        raise UsageError(f"{kind} {name!r} does not say what it is: {plain(last)[:300] or 'no answer'}") from None
+    if "error" in facts:
+        raise UsageError(plain(facts["error"])[:1000])
+    return facts
+
+
+def talk(command: list[str], log: Path, seconds: float) -> tuple[int | None, str]:
+    """The status of a command in the sandbox, None if it took too long, and the end of what it printed.
+
+    By way of a file, which the limits of the sandbox bound; a pipe would fill this process's memory.
+    """
+    with log.open("wb") as out:
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return None, ""
+    with log.open("rb") as out:
+        out.seek(max(0, out.seek(0, os.SEEK_END) - LIMIT))
+        return done.returncode, out.read().decode("utf-8", errors="replace")
+
+
+def _stand_in(entry: Entry, facts: dict[str, Any]) -> Any:
+    """Nothing of the answer is taken on trust but what a person reviews: names, numbers, and words of `sees`."""
+    try:
+        sees = tuple(sorted(word for word in SEES if word in facts["sees"]))
+        on = tuple(word for word in ON if word in facts["on"])
+        stamp = Info(entry.kind, entry.name, str(facts["paper"])[:300], sees, Protocol(**facts["protocol"]), on=on)
+        values = {_name(name): _value(value) for name, value in facts["options"].items()}
+        fields = [(name, Any, dataclasses.field(default=_value(facts["defaults"].get(name)))) for name in values]
+        cls = dataclasses.make_dataclass(entry.cls, fields, frozen=True)
+        cls.__plugin__ = stamp  # type: ignore[attr-defined]
+        return cls(**values)
+    except (KeyError, TypeError, ValueError, AttributeError, BenchError) as error:
+        said = plain(error)[:300]
+        raise UsageError(f"{entry.kind} {entry.name!r} does not say what it is: {said}") from error
+
+
+def _name(text: str) -> str:
+    if not text.isidentifier() or text.startswith("_"):
+        raise ValueError(f"{text[:40]!r} is no name for an option")
+    return text
+
+
+def _value(value: Any) -> Any:
+    """What an option may hold; lists as tuples, because a dataclass takes no list for a default."""
+    if isinstance(value, list):
+        return tuple(_value(item) for item in value)
+    if isinstance(value, str):
+        if len(value) > 2000 or value != plain(value):
+            raise ValueError("an option holds a text that is too long, or breaks lines")
+        return value
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    raise TypeError(f"an option holds a {type(value).__name__}")
+
+
+def main() -> None:
+    """In the sandbox: import the plugin, make it, and say what it declares; or check it."""
+    sandbox.restrict(MEMORY_MIB, sealed=True)
+    if sys.argv[1] == "check":
+        sys.argv[:] = ["bench", "plugin", *sys.argv[1:]]
+        runpy.run_module("bench", run_name="__main__")  # ends with an exit status
+    kind, name, module, cls, pairs = sys.argv[1:]
+    facts: dict[str, Any]
+    try:
+        plugin = options.build(Entry(kind, name, module, cls, module).load(), json.loads(pairs), f"{kind} {name}")
+        said = info(plugin)
+        facts = {
+            "sees": said.sees,
+            "on": said.on,
+            "paper": said.paper,
+            "protocol": said.protocol.as_dict(),
+            "options": dataclasses.asdict(plugin),
+            "defaults": {f.name: f.default for f in dataclasses.fields(plugin) if f.default is not dataclasses.MISSING},
+        }
+        json.dumps(facts)
+    except (Exception, SystemExit) as error:
+        facts = {"error": str(error) if isinstance(error, BenchError) else f"{kind} {name}: {error!r}"}
+    print(f"\n{json.dumps(facts)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

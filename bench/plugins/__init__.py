@@ -1,0 +1,1 @@
+"""How plugins are declared, configured, found and scaffolded."""

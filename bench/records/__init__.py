@@ -1,0 +1,1 @@
+"""What a record is: its file, its validation, the fingerprint of code."""

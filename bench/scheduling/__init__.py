@@ -1,0 +1,1 @@
+"""Many cells: units of work, executors, prefetching, estimates and progress."""

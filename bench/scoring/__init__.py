@@ -1,0 +1,1 @@
+"""From a guess and the truth to numbers."""

@@ -1,0 +1,1 @@
+"""Files, locks, paths, processes, threads, device, seeds and text: knows nothing of hiding."""

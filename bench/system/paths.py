@@ -1,0 +1,30 @@
+"""Folders that the environment decides."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bench import IN_CHECKOUT, ROOT
+
+
+def cache_dir() -> Path:
+    """`$BENCH_CACHE_DIR`, else a folder in the user's own cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("BENCH_CACHE_DIR") or Path(base) / "hideseek")
+
+
+def data_dir() -> Path | None:
+    """`$BENCH_DATA_DIR`: data sets that are already on this machine."""
+    given = os.environ.get("BENCH_DATA_DIR")
+    return Path(given) if given else None
+
+
+def models_dir() -> Path | None:
+    """`$BENCH_MODELS_DIR`: encoders that are already on this machine."""
+    given = os.environ.get("BENCH_MODELS_DIR")
+    return Path(given) if given else None
+
+
+def suites_dir() -> Path:
+    return ROOT / "leaderboards" / "suites" if IN_CHECKOUT else Path(__file__).parent.parent / "suites"

@@ -1,0 +1,1 @@
+"""Mathematics that plugins may build on."""

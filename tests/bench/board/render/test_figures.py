@@ -1,0 +1,126 @@
+"""The pictures: there where the board has their numbers, absent where not, and safe from what records say."""
+
+from __future__ import annotations
+
+import itertools
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+
+from bench.board.render import figures
+from bench.board.render.drawing import apart, brief, clean
+from bench.plugins.labels import settings
+from tests.boards import HOSTILE, board, hostile
+
+NAMES = {"leakage-utility", "success-epsilon", "recall-mk", "heatmap", "reconstructions"}
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, Any]:
+    return figures.draw(hostile())
+
+
+def test_every_picture_is_there_twice_and_whole_whatever_the_labels_say(drawn: dict[str, Any]) -> None:
+    assert set(drawn) == {f"pictures/{name}.{ending}" for name in NAMES for ending in ("svg", "png")}
+    for name, content in drawn.items():
+        if name.endswith("svg"):
+            root = ET.fromstring(content)
+            assert root.tag.endswith("svg")
+            assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
+            assert b"<dc:date>" not in content
+        else:
+            assert content.startswith(b"\x89PNG")
+            assert b"matplotlib" not in content.lower()
+
+
+def test_a_picture_without_numbers_is_left_out() -> None:
+    made = board(datasets=("cola",))
+    made["cells"] = [c for c in made["cells"] if c["defense"] == "none"]
+    for cell in made["cells"]:
+        cell["samples"] = []
+    made["defenses"] = [{**d, "utility": None} for d in made["defenses"]]
+    assert set(figures.draw(made)) == {"pictures/heatmap.svg", "pictures/heatmap.png"}
+    assert figures.draw({"schema": 1, "records": 0, "suites": {}, "cells": [], "defenses": []}) == {}
+
+
+def test_labels_keep_their_distance_and_their_order() -> None:
+    found = apart([0.5, 0.0, 0.01, 0.02, 1.0], 0.1)
+    assert found[0] == 0.5
+    assert found[4] == 1.0
+    heights = [found[1], found[2], found[3]]
+    assert all(b - a == pytest.approx(0.1) for a, b in itertools.pairwise(heights))
+    assert sum(heights) == pytest.approx(0.03)
+    assert apart([0.0, 0.01, 0.5], 0.1, floor=0.0) == pytest.approx([0.0, 0.1, 0.5])
+
+
+def test_points_of_two_families_are_told_apart() -> None:
+    some = ["dp-ie-gaussian:epsilon=8.0", "dp-ie-laplace:epsilon=8.0", "texthide:m=inf", "none"]
+    assert figures._labels(some) == ["gaussian ε=8", "laplace ε=8", "m=inf", "none"]
+
+
+def test_points_that_lie_on_each_other_share_a_label() -> None:
+    spots, said = figures._heaps([(0.5, 0.0), (0.7, 1.0), (0.501, 0.03), (0.7, 0.95)], ["a", "b", "c", "d"])
+    assert (spots, said) == ([(0.5, 0.0), (0.7, 1.0), (0.7, 0.95)], ["a; c", "b", "d"])
+    assert figures._heaps([(0.0, 0.0)] * 5, list("abcde"))[1] == ["a; b; 3 more"]
+
+
+def test_a_cell_that_failed_is_not_white_and_one_that_failed_in_part_says_so() -> None:
+    made = board(datasets=("cola",))
+    one, other = [c for c in made["cells"] if "main" in c["suites"]][:2]
+    lost = {"seed": 0, "id": "a", "status": "timeout", "error": "too slow"}
+    one.update(value=None, failed=[lost], seeds=[0], marks=["failed"])
+    other.update(value=0.5, failed=[lost], seeds=[0, 1, 2], marks=["failed"])
+    drawn = figures.draw({**made, "cells": [one, other]})["pictures/heatmap.svg"]
+    assert b"failed \xe2\x9c\x971/1" in drawn
+    assert b"0.500 \xe2\x9c\x971/3" in drawn
+    assert b"runs that failed" in drawn
+    assert b"<pattern" in drawn
+
+
+def test_labels_are_read_with_the_defaults_that_they_leave_out() -> None:
+    assert settings("texthide:k=8")[1]["m"] == "256"
+    assert settings("somebody-elses:m=2") == ("somebody-elses", {"m": "2"})
+    assert brief("dp-ie-gaussian:epsilon=8.0,k=2") == "ε=8, k=2"
+    assert brief("none") == "none"
+    assert "\x07" not in clean(HOSTILE)
+    assert clean("a" * 300, 10) == "a" * 9 + "…"
+
+
+def test_the_epsilon_that_holds_is_a_range_where_attacks_see_more_or_less() -> None:
+    assert figures._held([144.2, 13.63, None, 13.63]) == "13.6–144"
+    assert figures._held([2943.0, 108123.4]) == "2.94k–108k"
+    assert [figures._short(v) for v in (999.6, 999_999, 0.1, 100)] == ["1k", "1M", "0.1", "100"]
+    assert figures._held([0.5, 0.5]) == "0.5"
+    assert figures._held([None]) == "?"
+
+
+def test_of_attacks_that_find_as_much_the_one_whose_answers_can_be_shown() -> None:
+    made = board(datasets=("cola",))
+    some = [c for c in made["cells"] if c["defense"] == "none"][:2]
+    for cell, answer in zip(some, ("quite so", None), strict=True):
+        cell.update(value=1.0, samples=[{"example": "quite so", "answer": answer, "right": True, "jaccard": 0.1}])
+    drawn = figures.draw({**made, "cells": some[::-1]})["pictures/reconstructions.svg"]
+    assert b"not shown" not in drawn
+    assert b"quite so" in drawn
+    hidden = figures.draw({**made, "cells": some[1:]})["pictures/reconstructions.svg"]
+    assert b"another sentence of the same mix, not shown" in hidden
+
+
+def test_a_line_is_of_one_protocol_and_of_more_than_one_point() -> None:
+    def cell(attack: str, protocol: str, value: float) -> dict[str, Any]:
+        return {"attack": attack, "protocol": protocol, "value": value}
+
+    look: dict[str, dict[str, Any]] = {"rss": {}, "dlg": {}}
+
+    def lines(found: list[tuple[float, dict[str, Any]]]) -> dict[str, list[tuple[float, float]]]:
+        return {line.name: line.points for line in figures._lines(found, look)}
+
+    whole = [(float(x), cell("rss", "1000 × 1", value)) for x, value in enumerate((0.3, 0.2, 0.1))]
+    few = [(1.0, cell("rss", "1000 × 1, 10000 candidates", 0.9)), (2.0, cell("dlg", "50 × 1", 0.5))]
+    expected = {"rss": [(0.0, 0.3), (1.0, 0.2), (2.0, 0.1)]}
+    assert lines([*few, *whole]) == expected
+    assert lines(few[1:]) == {"dlg": [(2.0, 0.5)]}
+    # Where another protocol goes further, what it found there is in the picture, under its own name.
+    further = [*few, (3.0, cell("rss", "1000 × 1, 10000 candidates", 1.0))]
+    assert lines([*further, *whole]) == {**expected, "rss, 10000 candidates": [(1.0, 0.9), (3.0, 1.0)]}

@@ -1,0 +1,352 @@
+"""The command line as a user meets it: names, files, interruptions, repetitions."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.conftest import PLUGINS, ROOT, TINY, load_records
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+HOSTILE = ("--plugin", str(PLUGINS / "hostile.py"))
+SIX = ("--defense", "none", "--defense", "mix-only", "--defense", "texthide", "--attack", "rss", "--seed", "0", "1")
+
+
+def fastest(call: Callable[[], object], tries: int = 3) -> float:
+    times = []
+    for _ in range(tries):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def test_help_is_quick_and_loads_nothing_heavy(bench: Run) -> None:
+    code = "import sys; from bench.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    code += "print([m for m in ('numpy', 'torch', 'rich', 'pandas') if m in sys.modules], file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    # 0.2 s alone on a machine; doubled here because tests run side by side.
+    assert fastest(lambda: bench("--help")) < 0.4
+
+
+def test_a_wrong_name_exits_2_at_once_with_the_closest_match(bench: Run) -> None:
+    done = bench("run", "--defense", "texthid", "--attack", "rss")
+    assert done.returncode == 2
+    assert "did you mean 'texthide'" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert fastest(lambda: bench("run", "--defense", "texthid", "--attack", "rss")) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--defense", "none", "--attack", "rsss"], "did you mean 'rss'"),
+        (["--defense", "texthide:kk=3", "--attack", "rss"], "did you mean 'k'"),
+        (["--defense", "texthide:k=0", "--attack", "rss"], "k must be at least 1"),
+        (["--defense", "texthide:m=-1", "--attack", "rss"], "m must be 0"),
+        (["--defense", "none", "--attack", "rss:top=0"], "top must be at least 1"),
+        (["--defense", "none", "--attack", "rss", "--dataset", "colla"], "did you mean 'cola'"),
+        (["--defense", "none", "--attack", "rss", "--encoder", "minilmm"], "did you mean 'minilm'"),
+        (["--defense", "none"], "name at least one attack"),
+        (["--defense", "none", "--attack", "rss", "--examples", "1"], "at least 2"),
+        (["--defense", "none", "--attack", "rss", "--coverage", "1.5"], "between 0 and 1"),
+        (["--defense", "none", "--attack", "rss", "--epochs", "0"], "at least 1"),
+        (["--defense", "none", "--attack", "rss", "--candidates", "20"], "cannot hold the 1000 private examples"),
+        (["--defense", "none", "--attack", "rss", "--examples", "9999"], "fewer than --examples 9999"),
+        (["--defense", "none", "--attack", "rss", "--jobs", "0"], "at least 1"),
+        (["--suite", "smokee"], "unknown suite"),
+        (["--suite", "smoke", "--seed", "1"], "names its own cells"),
+        (["--defense", "none", "--attack", "rss", "--plugin", "nowhere.py"], "no such Python file"),
+    ],
+)
+def test_usage_errors_are_one_line_and_exit_2(bench: Run, args: list[str], said: str) -> None:
+    done = bench("run", *args)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_k_above_the_number_of_examples_is_a_failed_cell_with_advice(bench: Run) -> None:
+    done = bench("run", "--defense", "mix-only:k=50,batch=all", "--defense", "none", "--attack", "rss", *TINY)
+    assert done.returncode == 1
+    assert "lower k or raise --examples" in done.stdout
+    assert "ok" in done.stderr
+
+
+def test_a_run_prints_a_table_and_the_same_again_comes_from_the_record(bench: Run, tmp_path: Path) -> None:
+    first = bench("run", *SIX, *TINY)
+    assert first.returncode == 0, first.stderr
+    assert "texthide" in first.stdout
+    assert "identity" in first.stdout
+    start = time.perf_counter()
+    second = bench("run", *SIX, *TINY)
+    assert time.perf_counter() - start < 6  # 3 s alone on a machine
+    assert second.stdout == first.stdout
+    assert "6 of 6 cells are on record" in second.stderr
+    before = load_records(tmp_path / "home" / "results")
+    bench("run", *SIX, *TINY, "--force")
+    assert load_records(tmp_path / "home" / "results") == before
+
+
+def test_json_is_the_records_and_nothing_else(bench: Run, tmp_path: Path) -> None:
+    done = bench("run", "--defense", "none", "--attack", "rss", *TINY, "--json")
+    (record,) = json.loads(done.stdout)
+    (stored,) = (json.loads(p.read_text()) for p in (tmp_path / "home" / "results").glob("*.json"))
+    assert record == stored
+    assert record["schema"] == 1
+    assert record["defense"]["name"] == "none"
+    assert record["attack"]["sees"] == ["corpus", "encodings"]
+    assert record["dataset"]["candidates"] == 120
+    assert record["encoder"]["dim"] == 32
+    assert record["protocol"] == {
+        "examples": 40,
+        "epochs": 1,
+        "candidates": 120,
+        "coverage": 1.0,
+        "split": "train",
+    }
+    assert set(record["metrics"]["identity"]) == {"value", "low", "high", "random", "random_low", "random_high"}
+    assert record["metrics"]["identity"]["value"] == 1
+    assert record["cost"]["peak_mib"] > 10
+
+
+def test_two_at_a_time_give_the_same_numbers_as_one(bench: Run, tmp_path: Path) -> None:
+    bench("run", *SIX, *TINY, "--out", str(tmp_path / "one"))
+    done = bench("run", *SIX, *TINY, "--out", str(tmp_path / "two"), "--jobs", "2")
+    assert done.returncode == 0, done.stderr
+    assert load_records(tmp_path / "one") == load_records(tmp_path / "two")
+
+
+def test_details_can_be_kept(bench: Run, tmp_path: Path) -> None:
+    done = bench("run", "--defense", "mix-only", "--attack", "rss", *TINY, "--details")
+    assert done.returncode == 0
+    (path,) = (tmp_path / "home" / "results").glob("*.parquet")
+    table = pd.read_parquet(path)
+    assert len(table) == 40
+    assert {"example", "example_label", "answer", "identity", "jaccard", "tfidf", "label", "sbert", "recall"} <= set(
+        table
+    )
+    assert np.array_equal((table["example"] == table["answer"]).astype(float), table["identity"])
+
+
+def test_coverage_takes_private_examples_out_of_the_corpus(bench: Run) -> None:
+    done = bench("run", "--defense", "none", "--attack", "rss", *TINY, "--coverage", "0.5", "--json")
+    (record,) = json.loads(done.stdout)
+    assert record["metrics"]["identity"]["value"] == 0.5
+    assert record["metrics"]["recall"]["value"] == 1
+
+
+def interrupt(
+    args: tuple[str, ...], home: Path, how: signal.Signals, after: Callable[[], bool]
+) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench", "run", *args],
+        cwd=home,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    while not after() and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(how)
+    return process
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_saves_what_is_finished_and_says_how_to_go_on(bench: Run, tmp_path: Path, jobs: str) -> None:
+    home, results = tmp_path, tmp_path / "results"
+    args = ("--defense", "none", "--attack", "rss", "--attack", "sleeps", *TINY, *HOSTILE, "--jobs", jobs)
+    process = interrupt(args, home, signal.SIGINT, lambda: len(list(results.glob("*.json"))) == 1)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "1 of 2 cells are saved in results; the same command goes on from there" in err
+    assert "Traceback" not in err
+    assert "rss" in out
+    (record,) = load_records(results).values()
+    assert record["attack"]["name"] == "rss"
+
+
+@pytest.mark.slow
+def test_kill_9_at_any_moment_loses_nothing_that_was_finished(bench: Run, tmp_path: Path) -> None:
+    args = (*SIX, *TINY)
+    start = time.perf_counter()
+    bench("run", *args, "--out", str(tmp_path / "calm"))
+    whole = time.perf_counter() - start
+    calm = load_records(tmp_path / "calm")
+    assert len(calm) == 6
+    moments = random.Random(0)
+    home = tmp_path / "rough"
+    home.mkdir()
+    for _ in range(10):
+        until = time.perf_counter() + moments.uniform(0.1, whole / 2)
+        process = interrupt(args, home, signal.SIGKILL, lambda until=until: time.perf_counter() > until)
+        process.communicate()
+        if moments.random() < 0.2:
+            shutil.rmtree(home / "results", ignore_errors=True)  # so that early moments are met more than once
+    done = subprocess.run([sys.executable, "-m", "bench", "run", *args], cwd=home, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert load_records(home / "results") == calm
+
+
+def test_an_unwritable_folder_is_refused_before_anything_runs(bench: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = bench("run", "--defense", "none", "--attack", "rss", *TINY, "--out", str(tmp_path / "file" / "results"))
+    assert done.returncode == 1
+    assert "cannot write" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_leaves_whole_files_and_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench.errors import BenchError
+    from bench.system.files import write_text
+
+    path = tmp_path / "record.json"
+    write_text(path, "old")
+
+    def full(self: Path, text: str, **_: object) -> int:
+        self.write_bytes(text[:3].encode())
+        with open("/dev/full", "w") as disk:
+            disk.write(text)
+        return 0
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(BenchError, match="No space left on device; free some space"):
+        write_text(path, "new and longer")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_damaged_record_is_run_again(bench: Run, tmp_path: Path) -> None:
+    args = ("run", "--defense", "none", "--attack", "rss", *TINY)
+    bench(*args)
+    (path,) = (tmp_path / "home" / "results").glob("*.json")
+    whole = path.read_text()
+    path.write_text(whole[:100])
+    done = bench(*args)
+    assert done.returncode == 0
+    assert "cannot be used" in done.stderr
+    assert json.loads(path.read_text())["metrics"] == json.loads(whole)["metrics"]
+
+
+def test_no_weights_and_no_network_is_one_line(bench: Run, tmp_path: Path) -> None:
+    env = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), "BENCH_MODELS_DIR": ""}
+    done = bench("run", "--defense", "none", "--attack", "rss", "--encoder", "bert", env=env)
+    assert done.returncode == 1
+    assert "no weights for google-bert/bert-base-cased: set BENCH_MODELS_DIR" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_one_bad_cell_does_not_stop_the_others(bench: Run, tmp_path: Path) -> None:
+    env = {"BENCH_DATA_DIR": str(tmp_path)}
+    done = bench(
+        "run", "--defense", "none", "--attack", "rss", "--dataset", "cola", "--dataset", "demo", *TINY, env=env
+    )
+    assert done.returncode == 1
+    assert "put the GLUE files into BENCH_DATA_DIR" in done.stderr
+    assert "demo" in done.stdout
+
+
+def test_list_shows_everything_there_is(bench: Run) -> None:
+    done = bench("list", "--json", *HOSTILE)
+    found = json.loads(done.stdout)
+    assert "texthide" in [d["name"] for d in found["defenses"]]
+    assert "peeks" in [a["name"] for a in found["attacks"]]
+    assert next(d for d in found["defenses"] if d["name"] == "texthide")["options"]["m"] == "256"
+    assert "smoke" in [s["name"] for s in found["suites"]]
+    assert "rss" in bench("list", "attacks").stdout
+
+
+def copy_of_the_project(folder: Path) -> dict[str, str]:
+    for name in ("bench", "attacks", "defenses", "datasets", "leaderboards"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "setup.cfg", folder)
+    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def test_a_changed_line_runs_the_cell_again_and_an_unrelated_one_does_not(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    env = copy_of_the_project(project)
+
+    def cells_on_record() -> bool:
+        command = [sys.executable, "-m", "bench", "run", "--defense", "none", "--attack", "rss", *TINY]
+        done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return "1 of 1 cells are on record" in done.stderr
+
+    def touch(name: str) -> None:
+        path = project / name
+        path.write_text(path.read_text() + "\n# a changed line\n")
+
+    assert not cells_on_record()
+    assert cells_on_record()
+    for unrelated in ("defenses/texthide.py", "bench/cli/main.py", "bench/board/files.py"):
+        touch(unrelated)
+    (project / "attacks" / "another.py").write_text("# nothing\n")
+    assert cells_on_record()
+    for used in (
+        "attacks/rss.py",
+        "bench/toolkit/search.py",
+        "bench/scoring/text.py",
+        "datasets/demo/words.py",
+        "defenses/none.py",
+    ):
+        touch(used)
+        assert not cells_on_record(), used
+
+
+def test_a_suite_names_many_cells(bench: Run, tmp_path: Path) -> None:
+    suite = tmp_path / "mine.toml"
+    suite.write_text(
+        'title = "mine"\nencoder = "toy"\nexamples = 40\ncandidates = 120\nattack = "rss"\n'
+        '[[cells]]\ndefense = ["none", "mix-only"]\nseed = [0, 1]\n[[cells]]\ndefense = "texthide"\n'
+    )
+    done = bench("run", "--suite", str(suite), "--plugin", str(PLUGINS / "toy.py"), "--json")
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)) == 5
+    suite.write_text('defence = "none"\n')
+    done = bench("run", "--suite", str(suite))
+    assert done.returncode == 2
+    assert "did you mean 'defense'" in done.stderr
+
+
+def test_smoke_and_main_hold_every_defense_against_every_attack() -> None:
+    from bench.experiment import suites
+    from bench.plugins.registry import Registry
+
+    registry = Registry(())
+    ours = [[e.name for e in registry.of(kind).values() if e.built_in] for kind in ("defense", "attack")]
+    for suite in ("smoke", "main"):
+        pairs = {(cell.defense.name, cell.attack.name) for cell in suites.from_suite(registry, suite)}
+        assert pairs == set(itertools.product(*ours))
+
+
+def test_queries_can_come_from_dev_with_train_known_not_to_be_private(bench: Run, tmp_path: Path) -> None:
+    plugin = tmp_path / "known.py"
+    plugin.write_text(
+        "from dataclasses import dataclass\nfrom bench import Guess, attack\n"
+        "@attack('known', sees={'encodings', 'corpus'})\n@dataclass(frozen=True)\nclass Known:\n"
+        "    def run(self, view, rng):\n"
+        "        ranking = view.corpus.search(view.encodings, 1)\n"
+        "        return Guess(ranking=ranking, details={'known': view.corpus.known, 'lowest': int(ranking.min())})\n"
+    )
+    args = ("--defense", "none", "--attack", "known", *TINY, "--plugin", str(plugin), "--split", "dev", "--json")
+    (record,) = json.loads(bench("run", *args).stdout)
+    assert record["metrics"]["identity"]["value"] == 1
+    assert 0 < record["details"]["known"] <= record["details"]["lowest"]
+    assert record["protocol"]["split"] == "dev"

@@ -1,0 +1,111 @@
+"""The released gradients are those of the loss on what the defense released, item by item."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from bench import mixing
+from bench.experiment.surfaces import gradients
+from bench.isolation import view
+from tests.worlds import World, pictures, sentences
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def one_by_one(world: World) -> dict[str, np.ndarray]:
+    """By plain autograd, through bench.mixing.apply on all examples at once."""
+    weights = {n: w.requires_grad_() for n, w in world.victim.tensors(torch.float64).items()}
+    inputs = torch.tensor(world.vectors if world.images is None else world.images, dtype=torch.float64)
+    labels = torch.tensor(world.labels, dtype=torch.float64)
+    found: dict[str, list[np.ndarray]] = {name: [] for name in weights}
+    for i in range(len(world.key.owner)):
+        released = mixing.apply(world.victim.represent(weights, inputs), world.key)
+        loss = world.victim.loss(weights, released[i : i + 1], labels[i : i + 1])
+        for name, value in zip(weights, torch.autograd.grad(loss, list(weights.values())), strict=True):
+            found[name].append(value.numpy())
+    return {name: np.stack(values) for name, values in found.items()}
+
+
+@pytest.mark.parametrize(
+    "world",
+    [pictures(d=6), pictures(d=0, m=0), pictures(d=6, k=3, side=16, channels=3), sentences()],
+    ids=["mask", "vanilla", "mix", "text"],
+)
+def test_gradients_flow_through_mix_and_mask(world: World) -> None:
+    expected = one_by_one(world)
+    for name, value in world.gradients().items():
+        assert value.dtype == np.float32
+        assert np.abs(value - expected[name]).max() <= 1e-6 * max(1.0, np.abs(expected[name]).max()), name
+
+
+def test_gradients_are_made_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = sentences(n=7)
+    whole = world.gradients()
+    monkeypatch.setattr(gradients, "BLOCK", 2 * 8 * world.victim.parameters)
+    rows = [rows for rows, _ in world.source.blocks()]
+    assert [r.start for r in rows] == [0, 2, 4, 6]
+    for name, value in world.gradients().items():
+        assert np.allclose(value, whole[name], atol=1e-7)
+
+
+def test_the_view_holds_gradients_and_model_and_no_encodings(tmp_path: Path) -> None:
+    world = pictures(n=3, d=4)
+    seen = world.view(tmp_path, {"gradients"})
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["gradients", "model", "view.json"]
+    assert np.array_equal(seen.gradients["hidden.weight"], world.gradients()["hidden.weight"])
+    assert np.array_equal(seen.model.weights["conv2.weight"], world.victim.weights["conv2.weight"])
+    assert (seen.model.picture, seen.model.outputs, seen.model.batch) == ((1, 8, 8), 4, 1)
+    with pytest.raises(view.NotGranted, match="add 'labels' to sees"):
+        _ = seen.labels
+    with pytest.raises(view.NotGranted, match="add 'encodings' to sees"):
+        _ = seen.encodings
+
+
+def test_what_would_not_fit_on_disk_is_refused_with_a_number_that_fits(bench: Run, tmp_path: Path) -> None:
+    done = bench(
+        *("run", "--dataset", "digits", "--encoder", "lenet:d=100000", "--defense", "none", "--attack", "dlg:steps=1"),
+        *("--examples", "500", "--json"),
+    )
+    (record,) = json.loads(done.stdout)
+    assert record["status"] == "failed"
+    assert "above the limit of 4096 MiB: lower --examples" in record["error"]
+
+
+def test_a_representation_narrower_than_the_classes_is_noted(bench: Run) -> None:
+    done = bench(
+        *("run", "--dataset", "digits", "--encoder", "lenet:d=4", "--defense", "texthide:m=1,k=1", "--attack"),
+        *("dlg:steps=1,inner=2", "--examples", "2", "--json"),
+    )
+    (record,) = json.loads(done.stdout)
+    assert record["status"] == "ok", record["error"]
+    assert record["notes"]["narrow"] == "the representation has 4 dimensions for 10 classes"
+    assert record["attack"]["sees"] == ["defense", "gradients", "labels"]  # no corpus: there is no text to name
+    assert record["encoder"]["dim"] == 4
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (
+            ("--dataset", "digits", "--encoder", "lenet", "--attack", "rss"),
+            "images, and attack 'rss' works on text",
+        ),
+        (("--dataset", "digits", "--attack", "dlg"), "holds images, and encoder 'minilm' works on text"),
+        (
+            ("--dataset", "demo", "--encoder", "lenet", "--attack", "dlg"),
+            "text, and encoder 'lenet' works on images",
+        ),
+        (("--dataset", "digits", "--encoder", "lenet:d=-3", "--attack", "dlg"), "d must be at least 1"),
+    ],
+)
+def test_text_and_pictures_are_not_mixed_up(args: tuple[str, ...], said: str, bench: Run) -> None:
+    done = bench("run", "--defense", "none", *args)
+    assert done.returncode == 2
+    assert said in done.stderr

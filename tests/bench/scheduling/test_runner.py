@@ -1,0 +1,243 @@
+"""Runs on several workers: the same records whoever makes them, and none lost, doubled or changed by a kill."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import faults
+from tests.conftest import PLUGINS, TINY
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+COUNTING = ("--plugin", str(PLUGINS / "counting.py"))
+CELLS = 60
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """The records of 60 cells that one worker made in peace."""
+    home = tmp_path_factory.mktemp("calm")
+    subprocess.run(faults.command(home / "one", CELLS), cwd=home, check=True, capture_output=True)
+    found = faults.records(home / "one")
+    assert len(found) == CELLS
+    return found
+
+
+@contextlib.contextmanager
+def process(*words: str, ready: Callable[[], bool] = lambda: True) -> Iterator[subprocess.Popen[bytes]]:
+    """Ended with all that it started, whatever happens."""
+    started = subprocess.Popen(
+        [sys.executable, "-m", *words], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        until(ready)
+        yield started
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
+
+
+def until(true: Callable[[], bool], seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
+
+
+def scheduler(port: int) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+    words = ("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
+    return process(*words, ready=lambda: answers(port))
+
+
+def dask_worker(port: int) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+    """Without a nanny: a worker that was killed stays away."""
+    more = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60")
+    return process("distributed.cli.dask_worker", f"tcp://127.0.0.1:{port}", *more)
+
+
+@pytest.mark.slow
+def test_two_workers_make_the_same_records_as_one(calm: dict[str, Any], tmp_path: Path) -> None:
+    subprocess.run(faults.command(tmp_path / "two", CELLS, "--jobs", "2"), check=True, cwd=tmp_path)
+    assert faults.records(tmp_path / "two") == calm
+    assert not (tmp_path / "two" / ".locks").exists()
+
+
+@pytest.mark.slow
+def test_a_cluster_makes_the_same_records_though_a_worker_and_the_scheduler_are_killed(
+    calm: dict[str, Any], tmp_path: Path
+) -> None:
+    pytest.importorskip("distributed")
+    port, out = free_port(), tmp_path / "dask"
+    words = faults.command(out, CELLS, "--executor", f"dask://127.0.0.1:{port}")
+
+    def on_record() -> int:
+        return len(list(out.glob("*.json")))
+
+    with scheduler(port) as first, dask_worker(port) as one, dask_worker(port):
+        run = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        until(lambda: on_record() >= 5)
+        one.kill()
+        until(lambda: on_record() >= 20)
+        first.kill()
+        _, said = run.communicate(timeout=120)
+        assert run.returncode == 1, said
+        assert "is gone; what is finished is saved" in said
+        assert "Traceback" not in said
+    saved = faults.records(out)
+    assert 20 <= len(saved) < CELLS
+    with scheduler(port), dask_worker(port), dask_worker(port):
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert f"{len(saved)} of {CELLS} cells are on record" in done.stderr
+    assert faults.records(out) == calm
+
+
+@pytest.mark.slow
+def test_killed_runs_and_workers_lose_nothing_and_leave_nothing_behind(tmp_path: Path) -> None:
+    tally = faults.loop(tmp_path, kills=3, cells=15, jobs=2, seed=3)
+    assert (tally.lost, tally.different, tally.orphans) == (0, 0, 0)
+    assert min(tally.kills.values()) >= 1
+
+
+def test_two_runs_into_one_folder_do_every_cell_once(tmp_path: Path) -> None:
+    count, out = tmp_path / "count", tmp_path / "out"
+    attacks = [w for top in (1, 2, 3) for w in ("--attack", f"counts:file={count},top={top}")]
+    words = [sys.executable, "-m", "bench", "run", "--defense", "none", "--defense", "mix-only", *attacks, *TINY]
+    words += [*COUNTING, "--seed", "0", "1", "--out", str(out), "--json"]
+    both = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [run.communicate(timeout=300) for run in both]
+    assert [run.returncode for run in both] == [0, 0], said
+    assert json.loads(said[0][0]) == json.loads(said[1][0])
+    assert len(json.loads(said[0][0])) == 12
+    lines = count.read_text().splitlines()
+    assert len(lines) == len(set(lines)) == 12
+    assert "by another run" in said[0][1] + said[1][1]
+
+
+def test_a_cell_whose_worker_is_always_lost_fails_and_takes_no_other_along(bench: Run, tmp_path: Path) -> None:
+    attacks = ("--attack", "kills-its-worker", "--attack", "counts", "--attack", "counts:top=2")
+    done = bench("run", "--defense", "none", *attacks, *TINY, *COUNTING, "--jobs", "2", "--json")
+    assert done.returncode == 1
+    bad, *good = json.loads(done.stdout)
+    assert bad["status"] == "failed"
+    assert "its worker was lost 3 times" in bad["error"]
+    assert [record["status"] for record in good] == ["ok", "ok"]
+    assert done.stderr.count("trying again") >= 2
+
+
+def test_an_interrupted_run_ends_its_workers_and_attacks(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "bench", "run", "--defense", "none", "--defense", "mix-only", *TINY, *COUNTING]
+    words += ["--attack", "counts:seconds=300", "--jobs", "2", "--out", str(tmp_path / "out")]
+    count = tmp_path / "count"
+    run = faults.start([*words, "--attack", f"counts:file={count},seconds=300"], mark := f"{os.getpid()}-int", tmp_path)
+    until(count.exists)
+    run.send_signal(signal.SIGINT)
+    assert run.wait(timeout=60) == 130
+    assert faults.outlived(mark) == 0
+    assert not (tmp_path / "out" / ".locks").exists()
+
+
+def test_an_interrupted_run_saves_what_its_workers_had_finished(tmp_path: Path) -> None:
+    count, out = tmp_path / "count", tmp_path / "out"
+    attacks = [w for top in range(1, 31) for w in ("--attack", f"counts:file={count},top={top}")]
+    words = [sys.executable, "-m", "bench", "run", "--defense", "none", "--defense", "mix-only", *attacks, *TINY]
+    run = faults.start([*words, *COUNTING, "--jobs", "2", "--out", str(out)], mark := f"{os.getpid()}-kept", tmp_path)
+    until(lambda: count.exists() and len(count.read_text().splitlines()) >= 8)
+    run.send_signal(signal.SIGINT)
+    assert run.wait(timeout=60) == 130
+    # The last attack of each worker may have been ended or not yet scored; those before it were finished.
+    assert len(list(out.glob("*.json"))) >= 4
+    assert faults.outlived(mark) == 0
+
+
+def test_sealed_cells_run_on_several_workers(bench: Run) -> None:
+    from bench.errors import BenchError
+    from bench.isolation.sandbox import require
+
+    try:
+        require()
+    except BenchError as error:
+        pytest.skip(str(error))
+    done = bench(
+        "run", "--sealed", "--defense", "none", "--attack", "rss", *TINY, "--seed", "0", "1", "--jobs", "2", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len({record["salt"] for record in found} - {None}) == 2
+
+
+def test_a_dry_run_says_what_there_is_to_do_and_does_nothing(bench: Run, tmp_path: Path) -> None:
+    cells = (
+        "run",
+        "--defense",
+        "none",
+        "--attack",
+        "rss",
+        "--attack",
+        "counts",
+        *TINY,
+        *COUNTING,
+        "--encoder",
+        "toy:dim=7",
+    )
+    before = json.loads(bench(*cells, "--dry-run", "--json").stdout)
+    assert [row["on_record"] for row in before["cells"]] == [False] * 4
+    assert {row["expected_s"] for row in before["cells"]} == {None}
+    missing = {row["encoder"]: row["missing"] for row in before["vectors"]}
+    assert missing["toy:dim=7"] == 120
+    assert not (tmp_path / "home" / "results").exists()
+    assert bench("run", "--defense", "none", "--attack", "rss", *TINY).returncode == 0
+    after = json.loads(bench(*cells, "--dry-run", "--json").stdout)
+    first = after["cells"][0]
+    assert first["on_record"]
+    assert first["expected_s"] > 0
+    assert first["expected_mib"] > 10
+    assert [row["expected_s"] for row in after["cells"] if row["attack"] == "counts"] == [None, None]
+    assert after["expected_s"] > 0
+    assert "3 to run" in bench(*cells, "--dry-run").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--executor", "dask://nowhere"], "expected dask://HOST:PORT"),
+        (["--executor", "slurm://a:1"], "expected dask://HOST:PORT"),
+        (["--executor", "dask://127.0.0.1:1", "--jobs", "2"], "leave out --jobs"),
+    ],
+)
+def test_a_wrong_executor_is_a_usage_error(bench: Run, words: list[str], said: str) -> None:
+    done = bench("run", "--defense", "none", "--attack", "rss", *TINY, *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_a_scheduler_that_does_not_answer_is_one_line(bench: Run) -> None:
+    pytest.importorskip("distributed")
+    done = bench("run", "--defense", "none", "--attack", "rss", *TINY, "--executor", f"dask://127.0.0.1:{free_port()}")
+    assert done.returncode == 1
+    assert "no Dask scheduler answers" in done.stderr
+    assert "Traceback" not in done.stderr
