@@ -16,13 +16,14 @@ test: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python benchmarks/all.py $(BENCH_ARGS)
 
-# Types are checked on the installed layout, where bench.attacks lies inside bench; a type checker cannot follow the
-# checkout's own arrangement.
+# Types and the order of imports are checked on the installed layout, where bench.attacks lies inside bench; neither tool
+# can follow the checkout's own arrangement.
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	rm -rf build
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --target build/types .
+	cd build/types && ../../$(BIN)/lint-imports --config ../../pyproject.toml --no-cache
 	cd build/types && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p bench
 
 # Made anew when the requirements change. The stamp comes last, so that an interrupted installation is taken up again.
