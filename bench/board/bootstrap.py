@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from bench.records.store import Record
+from bench.records.model import Record
 from bench.scoring import per_example
 
 Values = npt.NDArray[np.float64]

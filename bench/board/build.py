@@ -17,7 +17,7 @@ from bench.board.pooling import rounded
 from bench.errors import BenchError
 from bench.plugins.labels import natural
 from bench.plugins.registry import Registry
-from bench.records.store import Record
+from bench.records.model import Record
 from bench.scheduling import utility as training_runs
 
 SCHEMA = 1

@@ -17,7 +17,7 @@ from bench.board.render.front import index, summary
 from bench.board.render.markup import latex, markdown
 from bench.board.render.tables import page
 from bench.plugins.registry import Registry
-from bench.records.store import Record
+from bench.records.model import Record
 from bench.system.files import replacing
 
 START, END = "<!-- board:start -->", "<!-- board:end -->"

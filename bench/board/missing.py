@@ -13,7 +13,7 @@ from bench.errors import BenchError
 from bench.experiment import suites
 from bench.experiment.cells import Cell, Trial
 from bench.plugins.registry import Registry
-from bench.records.store import Record
+from bench.records.model import Record
 from bench.system.paths import suites_dir
 
 Place = tuple[str, str]

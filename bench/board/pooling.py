@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from bench.board import select
 from bench.plugins.registry import Registry
-from bench.records.store import Record, path_of
+from bench.records.model import Record, Sample
+from bench.records.store import path_of
 from bench.scoring import per_example
 from bench.scoring.metrics import METRICS
 
@@ -66,7 +67,7 @@ def cell(records: Sequence[Record]) -> dict[str, Any]:
         },
         "epsilon": epsilon(records),
         "marks": marks,
-        "samples": [sample for r in good for sample in r.get("samples", [])],
+        "samples": [_sample(sample) for r in good for sample in r.samples or []],
         "command": command(records),
     }
 
@@ -157,3 +158,7 @@ def _spread(metrics: Sequence[Metric], middle: str, lower: str, upper: str) -> t
 
 def _number(value: Any) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _sample(sample: Sample) -> dict[str, Any]:
+    return {name: value for name, value in sample.to_dict().items() if value is not None or name == "answer"}

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.board.bootstrap import LEVEL, Bootstrap
 from bench.board.pooling import LEAKS
-from bench.records.store import Record
+from bench.records.model import Record
 
 
 @dataclass(frozen=True)

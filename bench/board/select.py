@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.records import store as stored
-from bench.records.store import Record
-from bench.records.validation import fault
+from bench.records.model import AttackRecord, Record, UtilityRecord
 
 # The board of records that were run for no suite.
 ADHOC = "adhoc"
@@ -31,10 +29,10 @@ class Shelf:
 
 def read(folder: Path) -> tuple[list[Record], list[Record]]:
     """The records of attacks and of utility in a folder, without those that lack what a table needs."""
-    utility = folder / "utility"
+    found = stored.read_all(folder)
     return (
-        [r for r in stored.read_all(folder) if _whole(r, True)],
-        [r for r in stored.read_all(utility) if _whole(r, False)] if utility.is_dir() else [],
+        [record for record in found if isinstance(record, AttackRecord)],
+        [record for record in found if isinstance(record, UtilityRecord)],
     )
 
 
@@ -107,10 +105,3 @@ def protocol(record: Record) -> str:
 
 def _age(record: Record) -> tuple[str, str]:
     return record["cost"].get("ended", ""), record["id"]
-
-
-def _whole(record: Record, attacked: bool) -> bool:
-    missing = fault(record, attacked=attacked)
-    if missing:
-        print(f"record {record['id']} lacks what a table needs ({missing}): left out", file=sys.stderr)
-    return not missing

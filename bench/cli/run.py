@@ -165,9 +165,9 @@ def repeat(cell: Cell, old: dict[str, Any], settings: Settings, progress: Progre
     return new, differences
 
 
-def _print(records: list[dict[str, Any]], as_json: bool) -> None:
+def _print(records: list[Any], as_json: bool) -> None:
     if as_json:
-        print(json.dumps(records, indent=1))
+        print(json.dumps([record.to_dict() for record in records], indent=1))
     elif records:
         from bench.cli.table import show
 

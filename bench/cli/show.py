@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.cli.leaderboard import PUBLISHED, RESULTS
-from bench.errors import UsageError
+from bench.errors import DataError, UsageError
 from bench.system.text import plain
 
 if TYPE_CHECKING:
-    from bench.records.store import Record
+    from bench.records.model import Record
 
 
 def add(commands: Any) -> None:
@@ -38,7 +38,7 @@ def _show(args: argparse.Namespace) -> int:
     path, record = find(args.record, [args.results] if args.results else [RESULTS, PUBLISHED])
     if args.json:
         about = {"file": path.as_posix(), "command": repeat(path, record)}
-        print(json.dumps({**record, **about}, indent=1))
+        print(json.dumps({**record.to_dict(), **about}, indent=1))
     else:
         show(path, record)
     return 0
@@ -47,17 +47,14 @@ def _show(args: argparse.Namespace) -> int:
 def find(name: str, folders: Sequence[Path]) -> tuple[Path, Record]:
     """The record in a file, or the one whose id is or begins with `name`."""
     from bench.records import store
-    from bench.records.validation import fault
 
     path = Path(name) if name.endswith(".json") or Path(name).is_file() else _by_id(name, folders)
     if not path.is_file():
         raise UsageError(f"{path}: no such file; give the path of a record, or its id")
-    record = store.read(path)
-    if record is None:
-        raise UsageError(f"{path} is not a record that can be shown")
-    if wrong := fault(record, attacked="training" not in record):
-        raise UsageError(f"{path} is not a whole record: {wrong}")
-    return path, record
+    try:
+        return path, store.parse(path)
+    except DataError as error:
+        raise UsageError(f"{error}; it cannot be shown") from error
 
 
 def repeat(path: Path, record: Record) -> str:

@@ -10,7 +10,7 @@ from bench.board.formats import budget
 from bench.scoring.metrics import METRICS
 
 if TYPE_CHECKING:
-    from bench.records.store import Record
+    from bench.records.model import Record
 
 # More rows than anybody reads; a board pools them.
 MOST = 300

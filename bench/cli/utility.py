@@ -68,7 +68,7 @@ def _utility(args: argparse.Namespace) -> int:
         device, files = resolve(args.device), tuple(args.plugin)
         found, errors = training_runs.run(planned, args.out, device, progress, jobs=args.jobs, files=files)
     if args.json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps([record.to_dict() for record in found], indent=1))
     elif found:
         from bench.cli.table import show_utility
 

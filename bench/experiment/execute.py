@@ -16,8 +16,7 @@ from bench.experiment import setup
 from bench.experiment.cells import Cell
 from bench.isolation import guess as guesses
 from bench.isolation import process, sandbox, view
-from bench.records import store
-from bench.records.store import Record
+from bench.records.model import AttackRecord
 from bench.scoring import per_example
 from bench.system.seeds import for_attack, for_score
 from bench.types import Guess, Truth
@@ -40,7 +39,7 @@ class Scenes:
         self._of = ""
         self._last: setup.Scene | None = None
 
-    def get(self, cell: Cell, about: Record, device: str, stage: Stage, salt: str | None) -> setup.Scene:
+    def get(self, cell: Cell, about: AttackRecord, device: str, stage: Stage, salt: str | None) -> setup.Scene:
         wanted = release_of(about) if salt is None else salt
         # An oracle's randomness goes on from question to question: an attack that asks it gets a fresh one.
         if self._last is None or wanted != self._of or "oracle" in cell.sees:
@@ -50,40 +49,31 @@ class Scenes:
         return self._last
 
 
-def release_of(about: Record) -> str:
+def release_of(about: AttackRecord) -> str:
     """Equal for cells of one run that attack the same release: all that it is drawn from (bench.experiment.setup) but
     the code."""
-    parts = [[about[kind]["name"], about[kind]["options"]] for kind in ("dataset", "encoder", "defense")]
-    return json.dumps([parts, about["public"], about["protocol"], about["seed"]], sort_keys=True, default=str)
-
-
-def blank(about: Record) -> Record:
-    """A record before anything was measured."""
-    return {
-        **about,
-        "metrics": {},
-        "utility": None,
-        "details": {},
-        "cost": {},
-        "versions": store.versions(),
-        "salt": None,
-        "error": None,
-    }
+    parts = [[plugin.name, plugin.options] for plugin in (about.dataset, about.encoder, about.defense)]
+    public = about.public and about.public.model_dump()
+    return json.dumps([parts, public, about.protocol.model_dump(), about.seed], sort_keys=True, default=str)
 
 
 def execute(
     cell: Cell,
-    about: Record,
+    about: AttackRecord,
     *,
     device: str,
     limits: process.Limits,
     stage: Stage,
     scenes: Scenes | None = None,
     salt: str | None = None,
-) -> tuple[Record, Items | None]:
+) -> tuple[AttackRecord, Items | None]:
     """The record, and every question with its answer. `salt` draws a sealed cell's key again."""
     salt = salt or (secrets.token_hex(32) if cell.sealed else None)
-    record = blank(about)
+    found: dict[str, Any] = {}
+
+    def record(status: str = "ok", error: str | None = None) -> AttackRecord:
+        return about.replace(**found, status=status, error=error)
+
     try:
         stage("preparing")
         setting = (scenes or Scenes()).get(cell, about, device, stage, salt)
@@ -93,44 +83,46 @@ def execute(
             released = surface(cell, setting.release, setting.truth.key, setting.truth.private)
             setting = replace(setting, release=released)
     except UsageError as error:
-        return {**record, "status": "failed", "error": str(error)}, None
+        return record("failed", str(error)), None
     except Exception as error:
-        return {**record, "status": "failed", "error": f"before the attack: {_said(error)}"}, None
+        return record("failed", f"before the attack: {_said(error)}"), None
     truth = setting.truth
-    record["dataset"] = {**about["dataset"], "candidates": len(truth.corpus.texts)}
-    record["encoder"] = {**about["encoder"], "dim": int(truth.vectors.shape[1])}
-    record["notes"] = setting.release.notes
-    record["cost"] = {"release_s": round(setting.release_s, 4)}
+    found["dataset"] = about.dataset.replace(candidates=len(truth.corpus.texts))
+    found["encoder"] = about.encoder.replace(dim=int(truth.vectors.shape[1]))
+    found["notes"] = setting.release.notes
+    cost: dict[str, Any] = {"release_s": round(setting.release_s, 4)}
+    found["cost"] = cost
     try:
         outcome = _attack(cell, setting, device, limits, stage)
     except OSError:
         raise  # the machine's fault, such as a full disk: the run must stop
     except Exception as error:  # nothing that an attack sends may end more than its cell
-        return {**record, "salt": salt, "status": "failed", "error": f"around the attack: {_said(error)}"}, None
-    record["cost"] |= {"attack_s": round(outcome.seconds, 3), "peak_mib": round(outcome.peak_mib, 1)}
-    record["cost"]["threads"] = limits.threads  # the last bits of a sum may depend on it
+        found["salt"] = salt
+        return record("failed", f"around the attack: {_said(error)}"), None
+    cost |= {"attack_s": round(outcome.seconds, 3), "peak_mib": round(outcome.peak_mib, 1)}
+    cost["threads"] = limits.threads  # the last bits of a sum may depend on it
     if cell.sealed:  # told only now that the attack has ended
-        record |= {"salt": salt, "tried": {"attempts": outcome.attempts, "left_behind": outcome.left_behind}}
+        found |= {"salt": salt, "tried": {"attempts": outcome.attempts, "left_behind": outcome.left_behind}}
     if outcome.guess is None:
-        return {**record, "status": outcome.status, "error": outcome.reason}, None
+        return record(outcome.status, outcome.reason), None
     guess = outcome.guess
     picture = () if truth.private.images is None else truth.private.images.shape[1:]
     items, width = truth.key.members.shape
     wrong = guesses.check(guess, items, len(truth.corpus.texts), truth.vectors.shape[1], picture, width)
     if wrong:
-        return {**record, "status": "failed", "error": wrong}, None
+        return record("failed", wrong), None
     stage("scoring")
     start = time.perf_counter()
     try:
         scores = _score(cell, guess, truth, device)
     except Exception as error:
-        return {**record, "status": "failed", "error": f"while scoring: {_said(error)}"}, None
-    record["cost"]["score_s"] = round(time.perf_counter() - start, 3)
-    record |= {"metrics": scores.metrics, "details": {**guess.details, **scores.facts}}
-    record["outcomes"] = per_example.of(guess, truth, scores)
+        return record("failed", f"while scoring: {_said(error)}"), None
+    cost["score_s"] = round(time.perf_counter() - start, 3)
+    found |= {"metrics": scores.metrics, "details": {**guess.details, **scores.facts}}
+    found["outcomes"] = per_example.of(guess, truth, scores)
     if cell.samples:
-        record["samples"] = per_example.samples(cell, scores)
-    return record, scores.items
+        found["samples"] = per_example.samples(cell, scores)
+    return record(), scores.items
 
 
 def _attack(cell: Cell, setting: setup.Scene, device: str, limits: process.Limits, stage: Stage) -> process.Outcome:

@@ -1,63 +1,114 @@
-"""The id of a cell or a training run: a hash of all that its numbers depend on."""
+"""What is asked for: the record of a cell or of a training run before anything was measured, with its id.
+
+The id hashes names, options, what the attack sees, fingerprints of data and weights, protocol, training and seed. No
+source code is in it: the same question keeps its id, and its file, whatever code answers it. Which code did stands in
+the record's `code` (bench.experiment.provenance).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from bench.encoders.sentence_bert import SentenceBert
 from bench.experiment.cells import Cell, Chosen, Trial, cells
+from bench.experiment.provenance import code_of
 from bench.experiment.setup import load, protocol_for
 from bench.plugins.protocol import Protocol
-from bench.plugins.registry import Registry
-from bench.records import fingerprint
-from bench.records.store import SCHEMA, Record
+from bench.plugins.registry import Entry, Registry
+from bench.records.model import AttackRecord, UtilityRecord, exact
+from bench.records.store import versions
 
+# Of the way in which ids are made.
+VERSION = 2
 KINDS = ("dataset", "encoder", "defense", "attack")
+# What of a plugin's part of a record was asked for; the rest was found out, or is for readers.
+ASKED = ("name", "options", "fingerprint", "sees")
 _protocols: dict[tuple[Any, Protocol, bool], Protocol] = {}
 
 
-def describe(cell: Cell) -> Record:
-    """The part of a record that is known before the cell runs, its id included."""
+def describe(cell: Cell) -> AttackRecord:
     protocol = _protocol(cell)
-    about = {
-        **_about(cell, ["train"] if protocol.split == "train" else ["train", "dev"]),
-        "attack": {
-            "name": cell.attack.name,
-            "options": cell.attack.options,
-            "sees": list(cell.sees),
-        },
-        "protocol": protocol.as_dict(),
-    }
-    core = ["bench.experiment.setup", "bench.scoring.text", "bench.isolation.view", "bench.isolation.child"]
-    if "gradients" in cell.sees:
-        core.append("bench.experiment.surfaces.gradients")
-    if "images" in cell.dataset.info.on:
-        core.append("bench.scoring.images")
-    else:
-        about["sbert"] = _weights(SentenceBert())
-    if cell.sealed:  # another draw of the key, so another record
-        about["sealed"] = True
-    record = _identified(about, cell, (cell.attack,), tuple(core))
-    record["dataset"] |= {"examples": protocol.examples, "size": len(load(cell.dataset.plugin, "train")[0])}
-    return record
+    images = "images" in cell.dataset.info.on
+    about = _about(cell, ["train"] if protocol.split == "train" else ["train", "dev"])
+    about["dataset"] |= {"examples": protocol.examples, "size": len(load(cell.dataset.plugin, "train")[0])}
+    about["attack"] = {**_plugin(cell.attack), "sees": list(cell.sees)}
+    about["protocol"] = protocol.as_dict()
+    about["sbert"] = None if images else _weights(SentenceBert())
+    about["sealed"] = cell.sealed
+    return _with_code(AttackRecord.model_validate({**about, "id": identity(about)}), cell)
 
 
-def describe_utility(trial: Trial, training: dict[str, Any]) -> Record:
-    """The same for what a defense costs, which no attack has a part in."""
+def describe_utility(trial: Trial, training: dict[str, Any]) -> UtilityRecord:
     about = {**_about(trial, ["train", "dev"]), "training": training}
-    return _identified(about, trial, (), ("bench.experiment.setup", "bench.experiment.utility"))
+    return _with_code(UtilityRecord.model_validate({**about, "id": identity(about)}), trial)
 
 
-def cell_of(registry: Registry, record: Record) -> Cell:
+def identity(about: dict[str, Any]) -> str:
+    """The id of a record, from the record alone.
+
+    What is None or false was not asked for and does not count, so that ids stay when a question can have more parts.
+    """
+    asked: dict[str, Any] = {"identity": VERSION, "seed": about["seed"]}
+    for kind in (*KINDS, "public"):
+        if about.get(kind):
+            asked[kind] = {name: about[kind][name] for name in ASKED if about[kind].get(name) is not None}
+    for name in ("protocol", "training"):
+        if about.get(name):
+            asked[name] = {key: value for key, value in about[name].items() if value is not None}
+    for name in ("sbert", "sealed"):
+        if about.get(name):
+            asked[name] = about[name]
+    text = json.dumps(exact(asked), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def cell_of(registry: Registry, record: AttackRecord) -> Cell:
     """The cell that a record was made from, or is to be made from."""
-    axes = {kind: [record[kind]["label"]] for kind in KINDS} | {"seed": [record["seed"]]}
-    public = record["public"] and record["public"]["label"]
-    (cell,) = cells(registry, axes, {**record["protocol"], "public": public}, sealed=bool(record.get("sealed")))
+    axes = {kind: [getattr(record, kind).label] for kind in KINDS} | {"seed": [record.seed]}
+    sizes = {**record.protocol.model_dump(), "public": record.public and record.public.label}
+    (cell,) = cells(registry, axes, sizes, sealed=record.sealed)
     return cell
+
+
+def forget() -> None:
+    """Look at data and weights again. Not at modules: those that are loaded stay as they were."""
+    load.cache_clear()
+    _weights.cache_clear()
+    _protocols.clear()
+
+
+def _about(trial: Trial, splits: list[str]) -> dict[str, Any]:
+    prints = [load(trial.dataset.plugin, split)[1] for split in splits]
+    (modality,) = trial.dataset.info.on
+    public = trial.public
+    return {
+        "dataset": {**_plugin(trial.dataset), "fingerprint": "-".join(prints), "modality": modality},
+        "encoder": {**_plugin(trial.encoder), "fingerprint": _weights(trial.encoder.plugin)},
+        "defense": _plugin(trial.defense),
+        "public": public
+        and {"name": public.name, "label": public.label, "fingerprint": load(public.plugin, "public")[1]},
+        "seed": trial.seed,
+        "versions": versions(),
+    }
+
+
+def _plugin(chosen: Chosen) -> dict[str, Any]:
+    return {"name": chosen.name, "options": chosen.options, "label": chosen.label}
+
+
+def _with_code(record: Any, trial: Trial) -> Any:
+    chosen = [trial.dataset, trial.encoder, trial.defense, *([trial.public] if trial.public else [])]
+    if isinstance(trial, Cell):
+        chosen.append(trial.attack)
+    entries = {(c.entry.kind, c.name): c.entry for c in chosen}
+
+    def find(kind: str, name: str) -> Entry:
+        return entries[kind, name]
+
+    return record.replace(code=code_of(record, find))
 
 
 def _protocol(cell: Cell) -> Protocol:
@@ -68,56 +119,7 @@ def _protocol(cell: Cell) -> Protocol:
     return _protocols[key]
 
 
-def _about(trial: Trial, splits: list[str]) -> Record:
-    prints = [load(trial.dataset.plugin, split)[1] for split in splits]
-    public = trial.public
-    return {
-        "dataset": {"name": trial.dataset.name, "options": trial.dataset.options, "fingerprint": "-".join(prints)},
-        "encoder": {
-            "name": trial.encoder.name,
-            "options": trial.encoder.options,
-            "fingerprint": _weights(trial.encoder.plugin),
-        },
-        "defense": {"name": trial.defense.name, "options": trial.defense.options},
-        "public": public and {"name": public.name, "fingerprint": load(public.plugin, "public")[1]},
-        "seed": trial.seed,
-    }
-
-
-def _identified(about: Record, trial: Trial, more: tuple[Chosen, ...], core: tuple[str, ...]) -> Record:
-    """With an id over all of it and over the source code behind it, and labels for readers, which do not count.
-
-    `core` are the modules that decide numbers whatever the plugins are; those they import follow from them.
-    """
-    plugins = (trial.dataset, trial.encoder, trial.defense, *more, *([trial.public] if trial.public else []))
-    modules = (*core, *map(_module, plugins))
-    contents = tuple(module.read_bytes() for module in modules if isinstance(module, Path))
-    basis = {"schema": SCHEMA, "code": _code(modules, contents), **about}
-    identity = hashlib.sha256(json.dumps(basis, sort_keys=True, default=str).encode()).hexdigest()[:16]
-    labelled = {
-        kind: {**about[kind], "label": getattr(trial, kind).label} for kind in (*KINDS, "public") if about.get(kind)
-    }
-    return {"schema": SCHEMA, "id": identity, "status": "ok", **about, **labelled}
-
-
 @lru_cache(maxsize=16)
 def _weights(encoder: Any) -> str | None:
     """The encoder's fingerprint, looked at once for all cells that share it."""
     return getattr(encoder, "fingerprint", None)
-
-
-def _module(chosen: Chosen) -> str | Path:
-    return Path(chosen.entry.module) if chosen.entry.module.endswith(".py") else chosen.entry.module
-
-
-@lru_cache(maxsize=256)
-def _code(modules: tuple[str | Path, ...], contents: tuple[bytes, ...]) -> str:
-    """`contents` of the files among them: a plugin may be edited while a worker lives, and is then loaded anew."""
-    return fingerprint.fingerprint(modules)
-
-
-def forget() -> None:
-    """Look at data and weights again. Not at modules: those that are loaded stay as they were."""
-    load.cache_clear()
-    _weights.cache_clear()
-    _protocols.clear()

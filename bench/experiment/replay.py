@@ -13,7 +13,7 @@ from bench.experiment.cells import Cell
 from bench.experiment.execute import Stage, execute
 from bench.isolation import process, sandbox
 from bench.records import store
-from bench.records.store import Record
+from bench.records.model import Record
 
 # What a repetition must give again. Times, memory and versions may differ.
 COMPARED = ("status", "error", "metrics", "notes", "details")
@@ -38,13 +38,16 @@ def run(
 ) -> tuple[Record, list[str]]:
     """The record of the repetition, and every number in which it differs from the old one."""
     about = identity.describe(cell)
-    if about["id"] != old["id"]:
-        note("code, data or weights have changed since this record was made; its numbers may not come out")
+    if about.id != old.id:
+        note("data or weights have changed since this record was made; its numbers may not come out")
+    elif about.code != old.code:
+        changed = ", ".join(name for name, code in about.code.items() if code != old.code.get(name))
+        note(f"code has changed since this record was made ({changed}); its numbers may not come out")
     # With as many threads as then: the last bits of a sum may depend on it.
     limits = replace(limits, threads=old["cost"].get("threads"))
     record, _ = execute(cell, about, device=device, limits=limits, stage=stage, salt=old["salt"])
-    new = store.rounded(record)
-    return new, [text for key in COMPARED for text in _differences(key, old.get(key), new.get(key))]
+    before, after = old.to_dict(), record.to_dict()
+    return record, [text for key in COMPARED for text in _differences(key, before.get(key), after.get(key))]
 
 
 def _differences(where: str, old: Any, new: Any) -> Iterator[str]:

@@ -1,92 +1,383 @@
-"""Which source files a plugin's numbers depend on, and a hash of them.
+"""What a number depends on: a hash over the definitions that are reachable from a component's entry points.
 
-Found by reading imports, not by importing: a change to a module that is used runs the cell again, a change to an
-unrelated attack does not. Only this project's modules and the plugin's own package count; libraries are recorded by
-version instead.
+A definition is a function, a class or a constant at the top level of a module. It counts as its syntax tree, without
+what cannot change a number: comments, docstrings, annotations, imports, the texts of raised errors, its own name and
+the module that it stands in. A reference to another definition counts as that definition, so moving or renaming one
+changes no hash, and changing a constant or a default does. Code is read, never imported: it may be a stranger's.
+
+Only the code that can decide a number is followed (the modules in `counted`, and a plugin's own package). What else
+of this project is referred to counts as one word, and a library's function as its dotted name; libraries are recorded
+by version instead.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterable, Iterator
-from functools import cache
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from bench import EXPORTS, IN_CHECKOUT, ROOT
-from bench.plugins import source
+Locate = Callable[[str], Path | None]
+"""the file of a module of this project or of a plugin, by its dotted name; None for a library's"""
 
-PACKAGE = Path(__file__).resolve().parent.parent
-
-
-def fingerprint(modules: Iterable[str | Path]) -> str:
-    """One hash over these modules (dotted names or files) and all that they import, however indirectly."""
-    seen: dict[str, Path] = {}
-    todo = [_start(module) for module in modules]
-    while todo:
-        name, path = todo.pop()
-        if name not in seen:
-            seen[name] = path
-            todo += [(n, p) for n in _imports(name, path) if (p := _locate(n, name)) is not None]
-    # By name, not by path: the same code in a checkout and in a wheel is the same code.
-    text = "\n".join(f"{name}:{hashlib.sha256(seen[name].read_bytes()).hexdigest()}" for name in sorted(seen))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_IGNORED = frozenset(["annotation", "returns", "type_comment", "ctx", "kind", "type_params", "type_ignores", "simple"])
 
 
-def _start(module: str | Path) -> tuple[str, Path]:
-    if isinstance(module, Path):
-        # Two files of one name are two plugins.
-        return f"{module.stem}@{hashlib.sha256(module.read_bytes()).hexdigest()[:8]}", module
-    path = _locate(module, module)
-    if path is None:
-        raise ModuleNotFoundError(module)
-    return module, path
+@dataclass(frozen=True)
+class Reference:
+    """A top-level name of a module."""
+
+    module: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.name}"
 
 
-@cache
-def _locate(name: str, user: str) -> Path | None:
-    """The file of a module that counts, or None for a library's."""
-    top = name.split(".")[0]
-    if top == "bench":
-        parts = name.split(".")[1:]
-        for home in (PACKAGE, ROOT) if IN_CHECKOUT else (PACKAGE,):
-            for path in (home.joinpath(*parts).with_suffix(".py"), home.joinpath(*parts, "__init__.py")):
-                if parts and path.is_file():
-                    return path
-        return None
-    if top != user.split(".")[0]:
-        return None
-    try:
-        return source.locate(name)  # without importing anything: the code may be a stranger's
-    except source.Unreadable:  # `from pkg.helper import f`: the name may be a function, not a module
-        return None
+@dataclass(frozen=True)
+class _Target:
+    """What an import binds: a module, or a name in one."""
+
+    module: str
+    name: str = ""
 
 
-@cache
-def _imports(name: str, path: Path) -> tuple[str, ...]:
-    return tuple(sorted(set(_named(ast.parse(path.read_text(encoding="utf-8")), name, path))))
+@dataclass
+class _Module:
+    package: str
+    """the package that relative imports start from"""
+    statements: dict[str, list[ast.stmt]] = field(default_factory=dict)
+    """the statements that bind a name, in order"""
+    imports: dict[str, _Target] = field(default_factory=dict)
 
 
-def _named(tree: ast.AST, name: str, path: Path) -> Iterator[str]:
-    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-    for node in _walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            module = ".".join([*base, *([node.module] if node.module else [])])
-            for alias in node.names:
-                # `from bench import Guess` uses the module behind the name, `from .x import y` may name a module.
-                yield (
-                    EXPORTS.get(alias.name, f"bench.{alias.name}") if module == "bench" else f"{module}.{alias.name}"
-                )
-            if module != "bench":
-                yield module
+@dataclass(frozen=True)
+class Reader:
+    """Reads definitions from source files, each once."""
+
+    locate: Locate
+    counted: tuple[str, ...]
+    """modules, packages or `module:name` whose definitions are followed"""
+    exports: dict[str, str] = field(default_factory=dict, hash=False)
+    """names that the package `bench` hands on, with the modules that define them"""
+    _modules: dict[str, _Module | None] = field(default_factory=dict, hash=False, compare=False)
+    _trees: dict[Reference, Any] = field(default_factory=dict, hash=False, compare=False)
+
+    def fingerprint(self, entries: Iterable[str]) -> str:
+        """One hash over the definitions that these (`module:name`) reach, however indirectly."""
+        found = self.reachable(entries)
+        order = {reference: i for i, reference in enumerate(found)}
+        trees = [_numbered(tree, order) for tree in found.values()]
+        return hashlib.sha256(json.dumps(trees).encode()).hexdigest()[:16]
+
+    def reachable(self, entries: Iterable[str]) -> dict[Reference, Any]:
+        """The definitions, in the order in which they are met, each with its tree."""
+        found: dict[Reference, Any] = {}
+        todo = [self._entry(entry) for entry in entries]
+        while todo:
+            reference = todo.pop(0)
+            if reference not in found:
+                found[reference] = self._tree(reference)
+                todo += _references(found[reference])
+        return found
+
+    def _entry(self, text: str) -> Reference:
+        module, _, name = text.rpartition(":")
+        found = self._follow(_Target(module, name))
+        if not isinstance(found, Reference):
+            raise LookupError(f"{text}: there is no such definition")
+        return found
+
+    def _tree(self, reference: Reference) -> Any:
+        if reference not in self._trees:
+            module = self._module(reference.module)
+            assert module is not None
+            context = _Context(self, reference.module, module)
+            self._trees[reference] = [
+                context.definition(node, reference.name) for node in module.statements[reference.name]
+            ]
+        return self._trees[reference]
+
+    def _module(self, name: str) -> _Module | None:
+        if name not in self._modules:
+            path = self.locate(name)
+            self._modules[name] = None if path is None else _read(path, name)
+        return self._modules[name]
+
+    def _follow(self, target: _Target) -> Reference | _Target | None:
+        """The definition behind a name, through modules that hand it on; a module; or a library's name."""
+        for _ in range(20):
+            if target.module == "bench" and target.name in self.exports:
+                place = self.exports[target.name]
+                target = _Target(place) if place.endswith(f".{target.name}") else _Target(place, target.name)
+            if not target.name:
+                return target
+            module = self._module(target.module)
+            if module is None:
+                return target
+            if target.name in module.statements:
+                return Reference(target.module, target.name)
+            if target.name in module.imports:
+                target = module.imports[target.name]
+                continue
+            inner = f"{target.module}.{target.name}"
+            return _Target(inner) if self._module(inner) is not None else target
+        return target
+
+    def counts(self, reference: Reference) -> bool:
+        return str(reference) in self.counted or any(
+            reference.module == place or reference.module.startswith(f"{place}.") for place in self.counted
+        )
 
 
-def _walk(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those that only a type checker reads."""
-    for child in ast.iter_child_nodes(node):
-        if not (isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING")):
-            yield child
-            yield from _walk(child)
+class _Context:
+    """Turns the definitions of one module into plain lists, with references in place of names."""
+
+    def __init__(self, reader: Reader, name: str, module: _Module):
+        self._reader, self._name, self._module = reader, name, module
+        self._scopes: list[dict[str, _Target | None]] = []
+
+    def definition(self, node: ast.stmt, name: str) -> Any:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            return self._node(node, named=False)
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        places = [i for target in targets for i, bound in enumerate(_bound(target)) if bound == name]
+        value = getattr(node, "value", None)
+        return [type(node).__name__.replace("AnnAssign", "Assign"), places, self._value(value)]
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, ast.AST):
+            return self._node(value)
+        if isinstance(value, list):
+            kept = [item for item in value if not _silent(item)]
+            return [self._value(item) for item in kept]
+        if isinstance(value, str | int | float | bool | None.__class__):
+            return value
+        return repr(value)
+
+    def _node(self, node: ast.AST, *, named: bool = True) -> Any:
+        if isinstance(node, ast.Name):
+            return self._name_of(node.id)
+        if isinstance(node, ast.Attribute):
+            chain = self._chain(node)
+            return chain if chain is not None else ["Attribute", self._node(node.value), node.attr]
+        if isinstance(node, ast.Raise):  # what is said is for people; that something is raised counts
+            error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            return ["Raise", None if error is None else self._node(error)]
+        if isinstance(node, ast.Assert):
+            return ["Assert", self._node(node.test)]
+        if isinstance(node, ast.AnnAssign):
+            return ["Assign", [self._node(node.target)], self._value(node.value)]
+        if isinstance(node, _SCOPES):
+            return self._function(node, named)
+        if isinstance(node, _COMPREHENSIONS):
+            return self._comprehension(node)
+        if isinstance(node, ast.ClassDef):
+            return self._class(node, named)
+        fields = [[name, self._value(value)] for name, value in ast.iter_fields(node) if name not in _IGNORED]
+        return [type(node).__name__, *fields]
+
+    def _function(self, node: Any, named: bool) -> Any:
+        outside = [self._value(getattr(node, "decorator_list", [])), self._defaults(node.args)]
+        names: dict[str, _Target | None] = dict.fromkeys(_arguments(node.args))
+        body = node.body if isinstance(node.body, list) else [node.body]
+        names |= _locals(body, self._module.package)
+        self._scopes.append(names)
+        inside = self._value(node.body)
+        self._scopes.pop()
+        name = getattr(node, "name", "") if named else ""
+        return ["Function", name, _arguments(node.args), outside, inside]
+
+    def _defaults(self, arguments: ast.arguments) -> Any:
+        return [self._value(arguments.defaults), self._value(arguments.kw_defaults)]
+
+    def _class(self, node: ast.ClassDef, named: bool) -> Any:
+        outside = [self._value(node.decorator_list), self._value(node.bases), self._value(node.keywords)]
+        # Names of a class body are seen in that body, and not in its methods.
+        self._scopes.append(_locals(node.body, self._module.package))
+        body = []
+        for item in node.body:
+            if _silent(item):
+                continue
+            if isinstance(item, _SCOPES):
+                names = self._scopes.pop()
+                body.append(self._node(item))
+                self._scopes.append(names)
+            else:
+                body.append(self._node(item))
+        self._scopes.pop()
+        return ["Class", node.name if named else "", outside, body]
+
+    def _comprehension(self, node: Any) -> Any:
+        first = self._value(node.generators[0].iter)
+        names = [name for part in node.generators for name in _bound(part.target)]
+        self._scopes.append(dict.fromkeys(names))
+        parts = [[self._value(p.target), self._value(p.iter), self._value(p.ifs), p.is_async] for p in node.generators]
+        made = [self._value(getattr(node, name)) for name in ("elt", "key", "value") if hasattr(node, name)]
+        self._scopes.pop()
+        return [type(node).__name__, first, parts, made]
+
+    def _target(self, name: str) -> _Target | str | None:
+        """What a name stands for here: an import, something of this module, or a word."""
+        for scope in reversed(self._scopes):
+            if name in scope:
+                return scope[name] or name
+        if name in self._module.statements:
+            return _Target(self._name, name)
+        return self._module.imports.get(name, name)
+
+    def _name_of(self, name: str) -> Any:
+        target = self._target(name)
+        if isinstance(target, str):
+            return ["Name", name]
+        assert target is not None
+        return self._told(self._reader._follow(target))
+
+    def _chain(self, node: ast.Attribute) -> Any:
+        """`module.name` and `package.module.name`, where the first word is an imported module; None for all others."""
+        words = [node.attr]
+        inner: ast.AST = node.value
+        while isinstance(inner, ast.Attribute):
+            words.append(inner.attr)
+            inner = inner.value
+        if not isinstance(inner, ast.Name) or isinstance(target := self._target(inner.id), str):
+            return None
+        assert target is not None
+        place: Any = self._reader._follow(target)
+        rest = words[::-1]
+        while rest and isinstance(place, _Target):
+            place = self._reader._follow(_Target(_dotted(place), rest[0]))
+            rest = rest[1:]
+        said = self._told(place)
+        for word in rest:
+            said = ["Attribute", said, word]
+        return said
+
+    def _told(self, found: Reference | _Target | None) -> Any:
+        if isinstance(found, Reference):
+            return found if self._reader.counts(found) else ["Project"]
+        assert found is not None
+        if self._reader._module(found.module) is not None:  # a module of this project, as a value
+            return ["Project"]
+        return ["Library", _dotted(found)]
+
+
+def _dotted(target: _Target) -> str:
+    return f"{target.module}.{target.name}" if target.name else target.module
+
+
+def _read(path: Path, name: str) -> _Module:
+    module = _Module(name if path.name == "__init__.py" else name.rpartition(".")[0])
+    _collect(ast.parse(path.read_text(encoding="utf-8")).body, module)
+    return module
+
+
+def _collect(body: Sequence[ast.stmt], module: _Module) -> None:
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module.imports |= _imported(node, module.package)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            module.statements.setdefault(node.name, []).append(node)
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for name in dict.fromkeys(bound for target in targets for bound in _bound(target)):
+                module.statements.setdefault(name, []).append(node)
+        elif isinstance(node, ast.If | ast.Try | ast.With):
+            for part in ("body", "orelse", "finalbody"):
+                if not (part == "body" and _for_types(node)):
+                    _collect(getattr(node, part, []), module)
+            for handler in getattr(node, "handlers", []):
+                _collect(handler.body, module)
+
+
+def _imported(node: ast.Import | ast.ImportFrom, package: str) -> dict[str, _Target]:
+    if isinstance(node, ast.Import):
+        return {
+            alias.asname or alias.name.split(".")[0]: _Target(alias.name if alias.asname else alias.name.split(".")[0])
+            for alias in node.names
+        }
+    parts = package.split(".") if package else []
+    base = parts[: len(parts) - node.level + 1] if node.level else []
+    module = ".".join([*base, *([node.module] if node.module else [])])
+    return {alias.asname or alias.name: _Target(module, alias.name) for alias in node.names}
+
+
+def _for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def _silent(item: Any) -> bool:
+    """A statement that does nothing: an import, a docstring, what only a type checker reads."""
+    if isinstance(item, ast.Import | ast.ImportFrom | ast.Pass) or _for_types(item):
+        return True
+    return isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant) and isinstance(item.value.value, str)
+
+
+def _bound(target: Any) -> Iterator[str]:
+    """Names that a target of an assignment binds, in order."""
+    if isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, ast.Tuple | ast.List):
+        for item in target.elts:
+            yield from _bound(item)
+    elif isinstance(target, ast.Starred):
+        yield from _bound(target.value)
+
+
+def _arguments(arguments: ast.arguments) -> list[str]:
+    some = [*arguments.posonlyargs, *arguments.args, arguments.vararg, *arguments.kwonlyargs, arguments.kwarg]
+    return [argument.arg for argument in some if argument is not None]
+
+
+def _locals(body: Sequence[ast.AST], package: str) -> dict[str, _Target | None]:
+    """Names that a function or class body binds, with what its own imports bind them to."""
+    found: dict[str, _Target | None] = {}
+    outer: set[str] = set()
+
+    def walk(node: ast.AST) -> None:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.update(_imported(node, package))
+            return
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.setdefault(node.name, None)
+            return
+        if isinstance(node, ast.Lambda):
+            return
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            outer.update(node.names)
+            return
+        if isinstance(node, _COMPREHENSIONS):
+            for inner in ast.walk(node):  # only := binds outside of it
+                if isinstance(inner, ast.NamedExpr):
+                    found.setdefault(inner.target.id, None)
+            return
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+            found.setdefault(node.id, None)
+        if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+            found.setdefault(node.name, None)
+        for child in ast.iter_child_nodes(node):
+            walk(child)
+
+    for node in body:
+        walk(node)
+    return {name: target for name, target in found.items() if name not in outer}
+
+
+def _references(tree: Any) -> Iterator[Reference]:
+    if isinstance(tree, Reference):
+        yield tree
+    elif isinstance(tree, list):
+        for item in tree:
+            yield from _references(item)
+
+
+def _numbered(tree: Any, order: dict[Reference, int]) -> Any:
+    """The tree with the place of each definition in the order of discovery, whatever it is called."""
+    if isinstance(tree, Reference):
+        return ["Definition", order[tree]]
+    return [_numbered(part, order) for part in tree] if isinstance(tree, list) else tree

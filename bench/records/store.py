@@ -1,88 +1,112 @@
-"""Records: one JSON file per cell, named by its id."""
+"""Records on disk: one JSON file per cell, named by what was run and its id."""
 
 from __future__ import annotations
 
 import json
-import math
+import logging
 import sys
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from bench.errors import BenchError
+from pydantic import ValidationError
+
+from bench.errors import BenchError, DataError
+from bench.records.model import SCHEMA, AttackRecord, Record, UtilityRecord
 from bench.system.files import write_text
+from bench.system.validation import explain
 
-SCHEMA = 1
-# When a cell ended; such texts can be compared.
-STAMP = "%Y-%m-%dT%H:%M:%SZ"
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "sentence-transformers", "hideseek")
-Record = dict[str, Any]
+# Records of training lie in a folder of their own below those of attacks.
+UTILITY = "utility"
+
+R = TypeVar("R", bound=Record)
+
+log = logging.getLogger(__name__)
 
 
 def path_of(folder: Path, record: Record) -> Path:
-    if "attack" not in record:
-        folder, last = folder / "utility", "utility"
-    else:
-        last = record["attack"]["name"]
-    parts = (record["dataset"]["name"], record["encoder"]["name"], record["defense"]["name"], last)
-    return folder / f"{'.'.join(parts)}.s{record['seed']}.{record['id']}.json"
+    place = folder / UTILITY if isinstance(record, UtilityRecord) else folder
+    last = record.attack.name if isinstance(record, AttackRecord) else UTILITY
+    parts = (record.dataset.name, record.encoder.name, record.defense.name, last)
+    return place / f"{'.'.join(parts)}.s{record.seed}.{record.id}.json"
 
 
-def save(folder: Path, record: Record) -> Record:
-    """The record as it is on disk, so that a run and its repetition show the same."""
-    stored: Record = rounded(record)
-    write_text(path_of(folder, record), json.dumps(stored, indent=1, allow_nan=False) + "\n")
-    return stored
+def save(folder: Path, record: R) -> R:
+    write_text(path_of(folder, record), dump(record))
+    return record
 
 
-def tagged(record: Record, trial: Any) -> Record:
-    """The record with the suite that it was run for: a board shows what belongs to the newest version of a suite."""
-    if trial.suite is None:
+def dump(record: Record) -> str:
+    return json.dumps(record.to_dict(), indent=1, allow_nan=False) + "\n"
+
+
+def for_suite(record: R, suite: tuple[str, int] | None) -> R:
+    """The record, which was run for this suite, too; a board shows what belongs to the newest version of a suite."""
+    if suite is None or record.suites.get(suite[0]) == suite[1]:
         return record
-    name, version = trial.suite
-    return {**record, "suites": {**record.get("suites", {}), name: version}}
+    return record.replace(suites={**record.suites, suite[0]: suite[1]})
 
 
-def read(path: Path) -> Record | None:
-    """The record in a file, or None with a word on standard error if the file is damaged."""
+def parse(path: Path) -> AttackRecord | UtilityRecord:
+    """The record in a file; DataError says in one line what keeps it from being one."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(record, dict) and record.get("schema") == SCHEMA and {"id", "status", "metrics"} <= record.keys():
-            return record
-        reason = "not a record of this version"
-    except (OSError, ValueError) as error:
-        reason = str(error)
-    print(f"{path} cannot be used ({reason}): left out, and run again by the command that made it", file=sys.stderr)
-    return None
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path}: {error}") from error
+    if not isinstance(found, dict):
+        raise DataError(f"{path}: not a record, which is a JSON object")
+    if found.get("schema") != SCHEMA:
+        raise DataError(f"{path}: a record of schema {found.get('schema')!r}; this version reads {SCHEMA}")
+    kind = UtilityRecord if "training" in found and "attack" not in found else AttackRecord
+    try:
+        return kind.model_validate(found)
+    except ValidationError as error:
+        raise DataError(f"{path}: {explain(error)}") from error
 
 
-def read_all(folder: Path) -> list[Record]:
+def read(path: Path) -> AttackRecord | UtilityRecord | None:
+    """The record in a file, or None with a warning if the file is damaged."""
+    try:
+        return parse(path)
+    except DataError as error:
+        log.warning("%s: left out, and run again by the command that made it", error)
+        return None
+
+
+def read_all(folder: Path) -> list[AttackRecord | UtilityRecord]:
+    """All records of a folder, those of attacks first."""
     if not folder.is_dir():
         raise BenchError(f"{folder}: no such folder; run some cells first, with --out {folder}")
-    found = [read(path) for path in sorted(folder.glob("*.json"))]
-    return [record for record in found if record is not None]
-
-
-def rounded(value: Any) -> Any:
-    """Floats to nine decimals and NaN as null: JSON that every reader takes, and that does not hide in last bits."""
-    if isinstance(value, float):
-        return round(value, 9) if math.isfinite(value) else (None if math.isnan(value) else str(value))
-    if isinstance(value, dict):
-        return {str(k): rounded(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [rounded(v) for v in value]
-    if hasattr(value, "item") and not hasattr(value, "__len__"):
-        return rounded(value.item())
-    return value
+    paths = [*sorted(folder.glob("*.json")), *sorted((folder / UTILITY).glob("*.json"))]
+    return [record for path in paths if (record := read(path)) is not None]
 
 
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
+    """What a number's last bits may depend on besides this project's code: libraries and the processor."""
     found = {"python": sys.version.split()[0]}
     for name in LIBRARIES:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return found | {"processor": processor()}
+
+
+@lru_cache(maxsize=1)
+def processor() -> str:
+    """The processor's model, by which kernels of numerical libraries are chosen."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        import platform
+
+        return platform.processor() or platform.machine()
+    facts: dict[str, Any] = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        facts.setdefault(name.strip(), value.strip())
+    words = ("model name", "cpu family", "model")
+    return " ".join(str(facts[word]) for word in words if word in facts) or "unknown"

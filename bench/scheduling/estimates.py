@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.experiment.identity import KINDS
-from bench.records.store import Record
+from bench.records.model import Record
 
 # A record's file name: the four names of its cell, seed, id.
 NAME = re.compile(r"(.+)\.s-?\d+\.[0-9a-f]{16}\.json")

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bench.records.store import Record
+    from bench.records.model import Record
     from bench.scheduling.estimates import Forecast
 
 # A log gets a line only for a stage that lasts, and the time left now and then.

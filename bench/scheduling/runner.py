@@ -20,10 +20,9 @@ from typing import Any
 from bench.errors import BenchError
 from bench.experiment import identity
 from bench.experiment.cells import Cell
-from bench.experiment.execute import blank
 from bench.isolation import process
 from bench.records import store
-from bench.records.store import Record
+from bench.records.model import Record
 from bench.scheduling import executors, prefetch, units
 from bench.scheduling.estimates import Costs, Forecast, spent
 from bench.scheduling.progress import Line, Progress
@@ -132,7 +131,7 @@ def known(settings: Settings, about: Record, cell: Cell, since: float | None = N
 
 def _named(out: Path, found: Record, cell: Cell) -> Record:
     """The stored record, which now belongs to this cell's suite, too."""
-    named = store.tagged(found, cell)
+    named = store.for_suite(found, cell.suite)
     return found if named == found else store.save(out, named)
 
 
@@ -244,9 +243,9 @@ class _Run:
             _save_details(self._settings.out, record, items)
         # Run again, it still belongs to the suites that it belonged to.
         path = store.path_of(self._settings.out, record)
-        before = (store.read(path) or {}) if path.exists() else {}
-        record["suites"] = before.get("suites", {})
-        record = store.save(self._settings.out, store.tagged(record, cell))
+        before = store.read(path) if path.exists() else None
+        record = record.replace(suites=before.suites if before else {})
+        record = store.save(self._settings.out, store.for_suite(record, cell.suite))
         self._done[record["id"]] = record
         self._progress.done(cell.title, record, spent(record))
         for what, times in record.get("tried", {}).get("attempts", {}).items():
@@ -258,7 +257,7 @@ class _Run:
         if unit.faults >= RETRIES:
             ((cell, about),) = unit.tasks
             reason = f"its worker was lost {unit.faults + 1} times, perhaps for want of memory ({error})"
-            self._save(cell, {**blank(about), "status": "failed", "error": reason}, None)
+            self._save(cell, about.replace(status="failed", error=reason), None)
             locks.free(about["id"])
             return
         titles = f"{unit.tasks[0][0].title}{' and others' if len(unit.tasks) > 1 else ''}"
@@ -299,7 +298,7 @@ def _with_utility(cell: Cell, record: Record, settings: Settings, progress: Prog
         return record
     if record["utility"] is not None and record["utility"]["id"] == found["id"]:
         return record
-    return store.save(settings.out, {**record, "utility": {"metrics": found["metrics"], "id": found["id"]}})
+    return store.save(settings.out, record.replace(utility={"metrics": found.metrics, "id": found.id}))
 
 
 def _save_details(out: Path, record: Record, items: dict[str, Any]) -> None:

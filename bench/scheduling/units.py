@@ -23,8 +23,7 @@ from bench.experiment.cells import Cell
 from bench.experiment.execute import Items, Scenes, Stage, execute, release_of
 from bench.isolation import process
 from bench.plugins.registry import Registry
-from bench.records import store
-from bench.records.store import Record
+from bench.records.model import STAMP, Record
 from bench.system.files import write_text
 from bench.system.paths import cache_dir
 
@@ -120,7 +119,7 @@ def run(unit: Unit, job: Job) -> list[Result]:
             )
             if job.run in _stopped:
                 break  # the attack was ended by us: that is no result
-            record["cost"]["ended"] = time.strftime(store.STAMP, time.gmtime())
+            record = record.replace(cost=record.cost.replace(ended=time.strftime(STAMP, time.gmtime())))
             done.append((record, items))
         return done
 

@@ -17,7 +17,7 @@ from bench.experiment.cells import trials as trials_of
 from bench.experiment.training import Training
 from bench.plugins.registry import Registry
 from bench.records import store
-from bench.records.store import Record
+from bench.records.model import STAMP, Record
 from bench.scheduling.executors import local
 from bench.scheduling.progress import Progress
 
@@ -95,13 +95,12 @@ def of(trial: Trial, training: Training, out: Path, device: str, progress: Progr
     about = identity.describe_utility(trial, vars(training))
     path = store.path_of(out, about)
     if path.exists() and (known := store.read(path)) is not None and known["id"] == about["id"]:
-        named = store.tagged(known, trial)
+        named = store.for_suite(known, trial.suite)
         return known if named == known else store.save(out, named)
     line = progress.start(f"{trial.title} utility")
     measured = utility.measure(trial, training, device=device, progress=line.stage)
-    cost = {"train_s": measured.pop("seconds"), "ended": time.strftime(store.STAMP, time.gmtime())}
-    record = {**about, **measured, "cost": cost, "versions": store.versions(), "error": None}
-    stored = store.save(out, store.tagged(record, trial))
+    cost = {"train_s": measured.pop("seconds"), "ended": time.strftime(STAMP, time.gmtime())}
+    stored = store.save(out, store.for_suite(about.replace(**measured, cost=cost), trial.suite))
     line.done(stored)
     return stored
 

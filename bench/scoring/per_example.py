@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from bench.records.store import Record
+    from bench.records.model import Record
     from bench.scoring.text import Scores
     from bench.types import Guess, Truth
 

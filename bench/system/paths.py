@@ -28,3 +28,9 @@ def models_dir() -> Path | None:
 
 def suites_dir() -> Path:
     return ROOT / "leaderboards" / "suites" if IN_CHECKOUT else Path(__file__).parent.parent / "suites"
+
+
+def ledger_file() -> Path:
+    """Which versions of code compute the same numbers (bench.records.ledger)."""
+    folder = ROOT / "leaderboards" if IN_CHECKOUT else Path(__file__).parent.parent / "leaderboards"
+    return folder / "equivalent.toml"

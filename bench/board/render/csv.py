@@ -7,7 +7,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from bench.records.store import Record
+from bench.records.model import Record
 from bench.scoring.metrics import METRICS
 
 PARTS = ("value", "low", "high", "random", "random_low", "random_high")

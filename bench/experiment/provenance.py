@@ -1,0 +1,165 @@
+"""Which code decides a record's numbers, component by component, and whether that code is still the one here.
+
+Each component is a hash over the definitions that its entry points reach (bench.records.fingerprint). Numbers are
+decided in the modules that COUNTED names and in plugins, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from bench import EXPORTS, IN_CHECKOUT, ROOT
+from bench.errors import UsageError
+from bench.plugins import source
+from bench.plugins.registry import Entry, Registry
+from bench.records import ledger
+from bench.records.fingerprint import Reader
+from bench.records.ledger import Ledger
+from bench.records.model import AttackRecord, Record
+from bench.system.paths import ledger_file
+
+Find = Callable[[str, str], Entry]
+"""the plugin of a kind and a name, such as `Registry.get`"""
+
+PACKAGE = ROOT / "bench" if IN_CHECKOUT else Path(__file__).resolve().parent.parent
+COUNTED = (
+    *("bench.types", "bench.arrays", "bench.system.seeds", "bench.system.text", "bench.plugins.protocol"),
+    *("bench.toolkit", "bench.encoders", "bench.scoring", "bench.experiment"),
+    *("bench.isolation.view", "bench.isolation.child", "bench.attacks", "bench.defenses", "bench.datasets"),
+)
+SETUP = ("bench.experiment.setup:build",)
+SURFACE = (
+    *("bench.experiment.execute:_attack", "bench.isolation.view:write", "bench.isolation.view:View"),
+    "bench.isolation.child:_run",
+)
+GRADIENTS = ("bench.experiment.surfaces.gradients:surface",)
+SCORING = {
+    "text": (
+        *("bench.scoring.text:score", "bench.scoring.per_example:of", "bench.system.seeds:for_score"),
+        *("bench.scoring.similarity:Similarity", "bench.encoders.sentence_bert:SentenceBert"),
+    ),
+    "images": ("bench.scoring.images:score", "bench.scoring.per_example:of", "bench.system.seeds:for_score"),
+}
+TRAINING = ("bench.experiment.utility:measure", "bench.experiment.training:Training")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What became of the code behind a record."""
+
+    status: Literal["current", "equivalent", "stale", "unknown"]
+    changed: tuple[str, ...] = ()
+    """components whose code has changed, or cannot be found here"""
+
+
+def code_of(record: Record, find: Find) -> dict[str, str]:
+    """The hash of every component that has a part in a record, as the code is now."""
+    return {component: _hash(entries) for component, entries in entry_points(record, find).items()}
+
+
+def definitions_of(record: Record, find: Find) -> dict[str, list[str]]:
+    """The definitions that each component's hash covers."""
+    found = entry_points(record, find)
+    return {name: [str(d) for d in _reader(_packages(entries)).reachable(entries)] for name, entries in found.items()}
+
+
+def standing(record: Record, registry: Registry, known: Ledger | None = None) -> Standing:
+    """Current if the code is the same, equivalent if the ledger joins the two, else stale."""
+    known = published_ledger() if known is None else known
+    try:
+        now = code_of(record, registry.get)
+    except UsageError:
+        return Standing("unknown", _absent(record, registry))
+    if now == record.code:
+        return Standing("current")
+    components = sorted(now.keys() | record.code.keys())
+    changed = tuple(c for c in components if not known.joins(c, record.code.get(c, ""), now.get(c, "")))
+    return Standing("stale", changed) if changed else Standing("equivalent")
+
+
+def entry_points(record: Record, find: Find) -> dict[str, tuple[str, ...]]:
+    """Where the code of each component begins."""
+    data = [record.dataset.name, *([record.public.name] if record.public else [])]
+    found = {
+        "dataset": tuple(_class(find("dataset", name)) for name in data),
+        "encoder": (_class(find("encoder", record.encoder.name)),),
+        "defense": (_class(find("defense", record.defense.name)),),
+    }
+    if not isinstance(record, AttackRecord):
+        return {**found, "training": TRAINING}
+    return {
+        **found,
+        "setup": SETUP,
+        "surface": SURFACE + (GRADIENTS if "gradients" in record.attack.sees else ()),
+        "attack": (_class(find("attack", record.attack.name)),),
+        "scoring": SCORING[record.dataset.modality],
+    }
+
+
+@lru_cache(maxsize=1)
+def published_ledger() -> Ledger:
+    return ledger.read(ledger_file())
+
+
+def _absent(record: Record, registry: Registry) -> tuple[str, ...]:
+    kinds = ("dataset", "encoder", "defense", *(("attack",) if isinstance(record, AttackRecord) else ()))
+    return tuple(kind for kind in kinds if getattr(record, kind).name not in registry.of(kind))
+
+
+def _class(entry: Entry) -> str:
+    return f"{entry.module}:{entry.cls}"
+
+
+def _hash(entries: tuple[str, ...]) -> str:
+    # A plugin's file may be edited while a worker lives, and is then loaded anew; modules stay as they were loaded.
+    files = {place for entry in entries if (place := entry.rpartition(":")[0]).endswith(".py")}
+    stamps = tuple((file, Path(file).stat().st_mtime_ns) for file in sorted(files))
+    return _hashed(entries, stamps)
+
+
+@lru_cache(maxsize=512)
+def _hashed(entries: tuple[str, ...], stamps: tuple[tuple[str, int], ...]) -> str:
+    reader = _new_reader(_packages(entries)) if stamps else _reader(_packages(entries))
+    return reader.fingerprint(entries)
+
+
+def _packages(entries: tuple[str, ...]) -> frozenset[str]:
+    """The packages of plugins that other people wrote, all of whose code counts."""
+    modules = (entry.rpartition(":")[0] for entry in entries)
+    return frozenset(m if m.endswith(".py") else m.split(".")[0] for m in modules) - {"bench"}
+
+
+@lru_cache(maxsize=16)
+def _reader(packages: frozenset[str]) -> Reader:
+    return _new_reader(packages)
+
+
+def _new_reader(packages: frozenset[str]) -> Reader:
+    return Reader(lambda name: _locate(name, packages), (*COUNTED, *packages), EXPORTS)
+
+
+def _locate(name: str, packages: frozenset[str]) -> Path | None:
+    if name.endswith(".py"):
+        return Path(name)
+    top, *rest = name.split(".")
+    if top in packages:
+        return _of_plugin(name)
+    if top != "bench":
+        return None
+    for home in (PACKAGE, ROOT) if IN_CHECKOUT else (PACKAGE,):
+        place = home.joinpath(*rest)
+        for path in (place.with_suffix(".py"), place / "__init__.py"):
+            if path.is_file():
+                return path
+    return None
+
+
+def _of_plugin(name: str) -> Path | None:
+    try:
+        return source.locate(name)
+    except source.Unreadable:
+        return None

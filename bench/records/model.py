@@ -1,0 +1,309 @@
+"""What a record is: the result of one attack or of one training run, and all that it was made from.
+
+Records are immutable, and checked when they are made or read. Numbers have nine decimals, so that what a run shows and
+what a file holds are the same; NaN is None, and infinity, which JSON has not, is text.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+SCHEMA = 2
+# What `code` names: the parts of this project and of plugins that decide a record's numbers.
+COMPONENTS = ("setup", "surface", "encoder", "defense", "attack", "dataset", "scoring", "training")
+# When a cell ended; such texts can be compared.
+STAMP = "%Y-%m-%dT%H:%M:%SZ"
+DECIMALS = 9
+# Beyond it there is nothing that was measured: not infinity, nor an integer that no float can hold.
+_MOST = 1e300
+# The name of a suite becomes that of a file.
+_SUITE = re.compile(r"\w[\w .+-]*")
+# Metrics that are shares: whatever lies beyond 0 and 1 was not measured.
+SHARES = frozenset(["identity", "jaccard", "label", "hit", "recall", "success"])
+
+
+def plain(value: Any, decimals: int | None = DECIMALS) -> Any:
+    """A value as JSON has it: floats rounded, NaN as None, infinity as text, arrays of one as numbers."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None if math.isnan(value) else str(value)
+        return value if decimals is None else round(value, decimals)
+    if isinstance(value, dict):
+        return {str(name): plain(part, decimals) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part, decimals) for part in value]
+    if hasattr(value, "item") and not hasattr(value, "__len__"):
+        return plain(value.item(), decimals)
+    return value
+
+
+def exact(value: Any) -> Any:
+    """The same without rounding, for what was asked and not measured."""
+    return plain(value, None)
+
+
+def _rounded(value: Any) -> Any:
+    return plain(value)
+
+
+def _bounded(value: float | str | None) -> float | str | None:
+    if isinstance(value, float | int) and not abs(value) < _MOST:
+        raise ValueError("a number that could have been measured was expected")
+    return value
+
+
+def _suite_name(name: str) -> str:
+    if not _SUITE.fullmatch(name):
+        raise ValueError("the name of a suite was expected: letters, digits, spaces and . + - _")
+    return name
+
+
+Number = Annotated[float | Literal["inf", "-inf"] | None, BeforeValidator(_rounded), AfterValidator(_bounded)]
+Plain = Annotated[dict[str, Any], BeforeValidator(_rounded)]
+"""a table of JSON values"""
+Options = Annotated[dict[str, Any], BeforeValidator(exact)]
+
+
+class _Transitional:
+    """Dict-like access, only until every room uses attributes."""
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, "schema_version" if name == "schema" else name)
+
+    def items(self) -> list[tuple[str, Any]]:
+        return [(name, getattr(self, name)) for name in type(self).model_fields]  # type: ignore[attr-defined]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        value = getattr(self, name, None)
+        return default if value is None else value
+
+    def __contains__(self, name: str) -> bool:
+        return getattr(self, name, None) is not None
+
+    def keys(self) -> list[str]:
+        return list(type(self).model_fields)  # type: ignore[attr-defined]
+
+
+class Part(_Transitional, BaseModel):
+    """Unknown keys are errors: a typing mistake in a file must not pass for a missing value."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", populate_by_name=True)
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with these fields changed, checked like any other."""
+        return type(self).model_validate({**self.__dict__, **changes})
+
+    def to_dict(self) -> dict[str, Any]:
+        """As its file has it."""
+        return self.model_dump(by_alias=True)
+
+
+class Plugin(Part):
+    name: str
+    options: Options = {}
+    label: str
+    """the name with the options that differ from their defaults, as one would type it"""
+
+
+class Dataset(Plugin):
+    fingerprint: str
+    modality: Literal["text", "images"] = "text"
+    examples: int | None = None
+    """private examples"""
+    size: int | None = None
+    """examples of the train split"""
+    candidates: int | None = None
+    """sentences in the attacker's corpus"""
+
+
+class Encoder(Plugin):
+    fingerprint: str | None = None
+    dim: int | None = None
+
+
+class Attack(Plugin):
+    sees: list[str]
+
+
+class Public(Part):
+    """The public corpus."""
+
+    name: str
+    label: str
+    fingerprint: str
+
+
+class Sizes(Part):
+    """The protocol: how much was attacked."""
+
+    examples: int
+    epochs: int
+    candidates: int | None
+    coverage: float
+    split: str
+
+
+class Metric(Part):
+    """A mean with its 95 % interval, beside what random guessing reaches."""
+
+    value: Number
+    low: Number = None
+    high: Number = None
+    random: Number = None
+    random_low: Number = None
+    random_high: Number = None
+
+
+class Outcomes(Part):
+    """The leak of each private example, in their order."""
+
+    metric: str
+    values: str
+    """base64 of little-endian half-precision numbers"""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        try:
+            size = len(base64.b64decode(self.values, validate=True))
+        except binascii.Error as error:
+            raise ValueError(f"values are not base64 ({error})") from error
+        if size % 2:
+            raise ValueError("values are cut: two bytes for each example were expected")
+        return self
+
+
+class Sample(Part):
+    """A question with its answer."""
+
+    example: str
+    answer: str | None
+    """None for a wrong answer that the suite does not want kept"""
+    right: bool
+    jaccard: Number = None
+    tfidf: Number = None
+    sbert: Number = None
+
+
+class Attempts(Part):
+    """What a sealed attack tried beyond its view."""
+
+    attempts: dict[str, int] = {}
+    left_behind: int = 0
+    """processes that were still running when the attack had ended"""
+
+
+class Cost(Part):
+    """Seconds and MiB."""
+
+    release_s: Number = None
+    attack_s: Number = None
+    score_s: Number = None
+    train_s: Number = None
+    peak_mib: Number = None
+    threads: int | None = None
+    ended: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """of the whole cell"""
+        parts = (self.release_s, self.attack_s, self.score_s, self.train_s)
+        return sum(part for part in parts if isinstance(part, float | int))
+
+
+class Budget(Part):
+    epsilon: float
+    delta: float | None = None
+
+
+class MeasuredUtility(Part):
+    """What the defense of an attacked cell costs, and the record that says so."""
+
+    metrics: dict[str, Number]
+    id: str
+
+
+class Record(Part):
+    """What records of attacks and of training have in common."""
+
+    schema_version: Literal[2] = Field(SCHEMA, alias="schema")
+    id: str
+    status: Literal["ok", "failed", "timeout"] = "ok"
+    dataset: Dataset
+    encoder: Encoder
+    defense: Plugin
+    public: Public | None = None
+    seed: int
+    code: dict[str, str] = {}
+    """hashes of the definitions that decided the numbers, by component (bench.records.fingerprint)"""
+    notes: Plain = {}
+    """what the defense says of its release, such as its ε"""
+    cost: Cost = Cost()
+    versions: dict[str, str] = {}
+    suites: dict[Annotated[str, AfterValidator(_suite_name)], int] = {}
+    """the suites that it was run for, with their versions"""
+    error: str | None = None
+
+    @property
+    def claimed(self) -> Budget | None:
+        return _budget(self.notes.get("nominal"))
+
+    @property
+    def accounted(self) -> Budget | None:
+        return _budget(self.notes.get("accounted"))
+
+    @model_validator(mode="after")
+    def _budgets(self) -> Self:
+        if "accounted" in self.notes and (self.accounted is None or self.claimed is None):
+            raise ValueError("notes: an accounted ε needs the nominal one beside it")
+        return self
+
+
+class AttackRecord(Record):
+    attack: Attack
+    protocol: Sizes
+    sbert: str | None = None
+    """fingerprint of the weights by which answers are compared in meaning"""
+    sealed: bool = False
+    metrics: dict[str, Metric | None] = {}
+    outcomes: Outcomes | None = None
+    samples: list[Sample] | None = None
+    details: Plain = {}
+    """what the attack says of itself"""
+    utility: MeasuredUtility | None = None
+    salt: str | None = None
+    tried: Attempts | None = None
+
+    @model_validator(mode="after")
+    def _shares(self) -> Self:
+        for name, metric in self.metrics.items():
+            value = metric.value if metric and name in SHARES else None
+            if isinstance(value, float | int) and not -0.001 <= value <= 1.001:
+                raise ValueError(f"metrics.{name}: a share between 0 and 1 was expected")
+        return self
+
+
+class UtilityRecord(Record):
+    training: Options
+    metrics: dict[str, Number] = {}
+    majority: dict[str, float] = {}
+    """what a constant answer reaches"""
+    held_out: Plain = {}
+
+    @model_validator(mode="after")
+    def _beside(self) -> Self:
+        if missing := sorted(self.metrics.keys() - self.majority.keys()):
+            raise ValueError(f"majority: {missing[0]} is missing")
+        return self
+
+
+def _budget(found: Any) -> Budget | None:
+    if not isinstance(found, Mapping) or not isinstance(found.get("epsilon"), float | int):
+        return None
+    return Budget(epsilon=found["epsilon"], delta=found.get("delta"))
