@@ -1,24 +1,18 @@
-"""What tests share: a cache of their own, a command line to call, and small worlds where the truth is known."""
+"""What tests share: a cache of their own, a command line to call, and vectors like an encoder's."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-PLUGINS = Path(__file__).resolve().parent / "plugins"
-
-# A run that takes a second: no transformer (the toy encoder), no SBERT beyond a few sentences.
-TINY = ("--examples", "40", "--candidates", "120", "--encoder", "toy", "--plugin", str(PLUGINS / "toy.py"))
+from tests.helpers.cli import ROOT
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -59,16 +53,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run([sys.executable, "-c", code, str(out)], cwd=copy, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return next(out.glob("*.whl"))
-
-
-def load_records(folder: Path) -> dict[str, dict[str, Any]]:
-    """Records by id, without what may differ between two equal runs."""
-    found = {}
-    for path in folder.glob("*.json"):
-        record = json.loads(path.read_text())
-        record.pop("cost")
-        found[record["id"]] = record
-    return found
 
 
 @pytest.fixture

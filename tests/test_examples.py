@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PLUGINS, ROOT
-from tests.sealing import needs_sandbox
+from tests.helpers.cli import PLUGINS, ROOT
+from tests.helpers.sandbox import needs_sandbox
 
 PACKAGES = ("examples/centred-search", "examples/gaussian-noise", "hideseek-freshly-made")
 SUITE = """

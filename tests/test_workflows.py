@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.helpers.cli import ROOT
 
 yaml = pytest.importorskip("yaml")
 FOLDER = ROOT / ".github" / "workflows"

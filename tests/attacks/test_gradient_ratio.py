@@ -11,15 +11,15 @@ import pytest
 
 from bench import Corpus, mixing
 from bench.attacks.gradient_ratio import GradientRatio, inputs
-from tests.conftest import TINY
-from tests.worlds import pictures, sentences
+from tests.helpers.cli import TINY
+from tests.helpers.scenarios import image_scenario, text_scenario
 
 
 def test_the_ratio_is_the_encoding() -> None:
-    world = sentences(n=40, dim=24, k=3)
-    found = world.gradients()
+    scenario = text_scenario(n=40, dim=24, k=3)
+    found = scenario.gradients()
     vectors, dead = inputs(found["head1.weight"], found["head1.bias"])
-    encodings = mixing.apply(world.vectors, world.key)
+    encodings = mixing.apply(scenario.vectors, scenario.key)
     assert not dead.any()
     assert np.abs(vectors - encodings).max() <= 1e-6 * np.abs(encodings).max()
 
@@ -40,17 +40,17 @@ def test_dead_units_do_no_harm() -> None:
 @pytest.mark.parametrize("k", [1, 3])
 def test_a_masks_signs_lie_open_in_the_gradients_of_pictures(k: int) -> None:
     """What docs/attacks/dlg.md says: δ of the hidden layer is mask ⊙ Wᵀδ′, and both δ are bias gradients."""
-    world = pictures(n=5, d=6, k=k)
-    found = world.gradients()
-    ratio = found["hidden.bias"] / (found["head1.bias"] @ world.victim.weights["head1.weight"])
-    assert world.key.pool is not None
-    assert np.allclose(ratio, world.key.pool[world.key.mask], rtol=1e-3)
+    scenario = image_scenario(n=5, d=6, k=k)
+    found = scenario.gradients()
+    ratio = found["hidden.bias"] / (found["head1.bias"] @ scenario.victim.weights["head1.weight"])
+    assert scenario.key.pool is not None
+    assert np.allclose(ratio, scenario.key.pool[scenario.key.mask], rtol=1e-3)
 
 
 def test_gradients_of_a_batch_are_refused(tmp_path: Path) -> None:
-    world = sentences()
-    world.victim = replace(world.victim, batch=2)
-    seen = world.view(tmp_path, {"gradients", "corpus"}, corpus=Corpus(["a"] * 5, world.vectors))
+    scenario = text_scenario()
+    scenario.victim = replace(scenario.victim, batch=2)
+    seen = scenario.view(tmp_path, {"gradients", "corpus"}, corpus=Corpus(["a"] * 5, scenario.vectors))
     with pytest.raises(ValueError, match="only at batch 1"):
         GradientRatio().run(seen, np.random.default_rng(0))
 

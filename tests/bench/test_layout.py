@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
-from tests.making import made, saved
+from tests.helpers.cli import ROOT
+from tests.helpers.records import attack_record, write_records
 
 
 def python(*args: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -59,7 +59,7 @@ def test_the_installed_wheel_runs_from_another_folder(wheel: Path, tmp_path: Pat
         f"sys.path.insert(0, {str(site)!r}); import bench; assert bench.__file__.startswith({str(site)!r});"
         "from bench.cli.main import main; main(['leaderboard', '--out', 'board']); sys.exit(main(['list']))"
     )
-    saved(tmp_path / "elsewhere" / "results", made("texthide", suites={"texthide-table3": 1}))
+    write_records(tmp_path / "elsewhere" / "results", attack_record("texthide", suites={"texthide-table3": 1}))
     done = python("-c", code, cwd=tmp_path / "elsewhere")
     assert done.returncode == 0, done.stderr
     assert all(name in done.stdout for name in ("rss", "texthide", "demo", "smoke"))

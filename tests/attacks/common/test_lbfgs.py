@@ -7,15 +7,15 @@ import torch
 
 from bench.attacks.common.lbfgs import Ended, Settings, minimise
 from bench.attacks.dlg.matching import Matching, Unknown
-from tests.worlds import pictures
+from tests.helpers.scenarios import image_scenario
 
 torch.set_num_threads(1)
 LINES = {"none": None, "strong-wolfe": "strong_wolfe"}
 
 
 def matching(n: int = 4) -> tuple[Matching, torch.Tensor]:
-    world = pictures(n=n, d=6, seed=3)
-    problem = Matching(world.victim, world.gradients(), world.labels, Unknown(mask=True), torch.float64)
+    scenario = image_scenario(n=n, d=6, seed=3)
+    problem = Matching(scenario.victim, scenario.gradients(), scenario.labels, Unknown(mask=True), torch.float64)
     random = torch.Generator().manual_seed(1)
     start = torch.randn(n, sum(problem.sizes().values()), generator=random, dtype=torch.float64)
     return problem, start

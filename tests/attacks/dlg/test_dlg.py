@@ -14,8 +14,8 @@ from bench import Corpus, mixing
 from bench.attacks.dlg import DLG, DLGBlind
 from bench.experiment.suites import from_suite
 from bench.plugins.registry import Registry
-from tests.conftest import TINY
-from tests.worlds import pictures, sentences
+from tests.helpers.cli import TINY
+from tests.helpers.scenarios import image_scenario, text_scenario
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 SEES = {"gradients", "labels", "corpus", "defense"}
@@ -27,15 +27,15 @@ def scheme(spec: str) -> dict:
     return {"name": name, "options": dict(o.split("=") for o in options.split(",") if o), "spec": spec}
 
 
-def errors(guess, world) -> np.ndarray:
-    return ((guess.images[:, 0] - world.images[world.key.owner]) ** 2).mean(axis=(1, 2, 3))
+def errors(guess, scenario) -> np.ndarray:
+    return ((guess.images[:, 0] - scenario.images[scenario.key.owner]) ** 2).mean(axis=(1, 2, 3))
 
 
 def test_pictures_come_back_without_a_defense(tmp_path: Path) -> None:
-    world = pictures(n=6, d=0, m=0)
-    guess = DLG(steps=60, precision="float64").run(world.view(tmp_path, SEES, scheme("none")), RNG(0))
+    scenario = image_scenario(n=6, d=0, m=0)
+    guess = DLG(steps=60, precision="float64").run(scenario.view(tmp_path, SEES, scheme("none")), RNG(0))
     assert guess.images.shape == (6, 1, 1, 8, 8)
-    found = errors(guess, world)
+    found = errors(guess, scenario)
     assert (found <= 1e-3).sum() >= 3
     # The attack knows by its distance which of them it got.
     distance = np.array(guess.details["distance"])
@@ -45,48 +45,48 @@ def test_pictures_come_back_without_a_defense(tmp_path: Path) -> None:
 
 
 def test_the_mask_is_learnt_where_the_scheme_has_one(tmp_path: Path) -> None:
-    world = pictures(n=8, d=16)
-    seen = world.view(tmp_path, SEES, scheme("texthide:m=1,k=1"))
+    scenario = image_scenario(n=8, d=16)
+    seen = scenario.view(tmp_path, SEES, scheme("texthide:m=1,k=1"))
     guess = DLG(steps=100, precision="float64", restarts=2).run(seen, RNG(1))
-    good = errors(guess, world) <= 1e-3
+    good = errors(guess, scenario) <= 1e-3
     assert good.sum() >= 2
     assert guess.trail["masks"].shape[2] == 16
     blind = DLG(steps=5, mask="none").run(seen, RNG(1))
-    assert (errors(blind, world) > 1e-3).all()
+    assert (errors(blind, scenario) > 1e-3).all()
 
 
 def test_k_dummies_are_as_many_as_the_scheme_mixes(tmp_path: Path) -> None:
-    world = pictures(n=3, d=6, k=3)
-    seen = world.view(tmp_path, SEES, scheme("texthide:m=1,k=3"))
+    scenario = image_scenario(n=3, d=6, k=3)
+    seen = scenario.view(tmp_path, SEES, scheme("texthide:m=1,k=3"))
     assert DLG(steps=1, inner=2, dummies="k").run(seen, RNG(0)).images.shape == (3, 3, 1, 8, 8)
     assert DLG(steps=1, inner=2).run(seen, RNG(0)).images.shape == (3, 1, 1, 8, 8)
 
 
 @pytest.mark.parametrize("options", [{"optimizer": "adam"}, {"search": "strong-wolfe"}, {"batch": 2}])
 def test_every_variant_comes_nearer(options: dict, tmp_path: Path) -> None:
-    world = pictures(n=4, d=0, m=0)
-    seen = world.view(tmp_path, SEES, scheme("none"))
+    scenario = image_scenario(n=4, d=0, m=0)
+    seen = scenario.view(tmp_path, SEES, scheme("none"))
     first = np.array(DLG(steps=1, inner=1, **options).run(seen, RNG(0)).details["distance"])
     later = np.array(DLG(steps=10, **options).run(seen, RNG(0)).details["distance"])
     assert (later < first).sum() >= 3
 
 
 def test_the_label_can_be_learnt(tmp_path: Path) -> None:
-    world = pictures(n=6, d=0, m=0)
-    seen = world.view(tmp_path, SEES - {"labels"}, scheme("none"))
+    scenario = image_scenario(n=6, d=0, m=0)
+    seen = scenario.view(tmp_path, SEES - {"labels"}, scheme("none"))
     guess = DLGBlind(steps=60, precision="float64").run(seen, RNG(0))
-    assert (errors(guess, world) <= 1e-3).sum() >= 1
+    assert (errors(guess, scenario) <= 1e-3).sum() >= 1
     assert "labels" not in seen.used
     with pytest.raises(AttributeError, match="add 'labels' to sees"):
         DLG(steps=1).run(seen, RNG(0))
 
 
 def test_text_gives_back_the_encodings(tmp_path: Path) -> None:
-    world = sentences(n=6, dim=12, k=2)
-    encodings = mixing.apply(world.vectors, world.key)
+    scenario = text_scenario(n=6, dim=12, k=2)
+    encodings = mixing.apply(scenario.vectors, scenario.key)
     rng = RNG(5)
     corpus = Corpus(["x"] * 200, np.concatenate([rng.standard_normal((194, 12)), encodings]).astype(np.float32))
-    seen = world.view(tmp_path, SEES, scheme("texthide:m=3,k=2"), corpus)
+    seen = scenario.view(tmp_path, SEES, scheme("texthide:m=3,k=2"), corpus)
     guess = DLG(steps=100, precision="float64", restarts=5).run(seen, RNG(0))
     # Where the gradients agree, so does the vector: its nearest of 200 is the encoding itself.
     matched = np.array(guess.details["distance"]) < 1e-8
@@ -121,9 +121,9 @@ def test_pictures_are_scored_and_leave_curves(bench: Run) -> None:
 
 
 def test_a_start_that_is_not_finite_is_counted_as_a_failure(tmp_path: Path) -> None:
-    world = pictures(n=3, d=0, m=0)
-    world.victim.weights["head1.weight"][:] *= 1e30  # the loss overflows at once
-    guess = DLG(steps=2).run(world.view(tmp_path, SEES, scheme("none")), RNG(0))
+    scenario = image_scenario(n=3, d=0, m=0)
+    scenario.victim.weights["head1.weight"][:] *= 1e30  # the loss overflows at once
+    guess = DLG(steps=2).run(scenario.view(tmp_path, SEES, scheme("none")), RNG(0))
     assert guess.images.shape == (3, 1, 1, 8, 8)
     assert guess.details["distance"] == [None, None, None]
 

@@ -6,7 +6,7 @@ import pytest
 from bench.board.bootstrap import Bootstrap
 from bench.board.pooling import cell
 from bench.board.ranking import Arena, Entry, ranked
-from tests.making import Record, made
+from tests.helpers.records import Record, attack_record
 
 RNG = np.random.default_rng(0)
 EASE = RNG.permutation(1000) / 1000
@@ -23,7 +23,7 @@ def tiers(*entries: Entry) -> dict[str, tuple[int | None, str | None]]:
 
 def test_pairing_tells_apart_what_intervals_cannot() -> None:
     # The same sentences are easy for both; a few more fall in one. Apart, 0.50 and 0.52 of 1,000 do not differ.
-    one, other = made("a", leak=EASE < 0.50), made("b", leak=EASE < 0.52)
+    one, other = attack_record("a", leak=EASE < 0.50), attack_record("b", leak=EASE < 0.52)
     assert tiers(entry(one), entry(other)) == {"a": (1, None), "b": (2, "paired")}
     assert tiers(entry(one), entry({**other, "seed": 7})) == {"a": (1, None), "b": (1, "unpaired")}
     assert tiers(entry(one), entry({**other, "salt": "drawn afresh"}))["b"] == (1, "unpaired")
@@ -31,7 +31,7 @@ def test_pairing_tells_apart_what_intervals_cannot() -> None:
 
 def test_the_bootstrap_agrees_with_the_error_of_a_mean() -> None:
     values = RNG.random(400)
-    bootstrap = Bootstrap([made(leak=values)])
+    bootstrap = Bootstrap([attack_record(leak=values)])
     (means,) = bootstrap._means.values()
     assert means.std() == pytest.approx(values.std() / 20, rel=0.1)
     assert means.mean() == pytest.approx(values.mean(), abs=0.002)
@@ -39,30 +39,32 @@ def test_the_bootstrap_agrees_with_the_error_of_a_mean() -> None:
 
 def test_values_that_are_not_known_do_not_count() -> None:
     values = np.where(EASE < 0.5, np.nan, 1.0)
-    (means,) = Bootstrap([made(leak=values)])._means.values()
+    (means,) = Bootstrap([attack_record(leak=values)])._means.values()
     assert means == pytest.approx(1.0)
-    assert not Bootstrap([made(leak=[np.nan, np.nan])]).known([made(leak=[np.nan, np.nan])])
+    assert not Bootstrap([attack_record(leak=[np.nan, np.nan])]).known([attack_record(leak=[np.nan, np.nan])])
 
 
 def test_equal_runs_never_differ_and_more_seeds_tell_more_apart() -> None:
-    some = [made(d, leak=EASE < 0.3, seed=s) for d in "ab" for s in range(3)]
+    some = [attack_record(d, leak=EASE < 0.3, seed=s) for d in "ab" for s in range(3)]
     assert {tier for tier, _ in tiers(entry(*some[:3]), entry(*some[3:])).values()} == {1}
-    noisy = {d: [made(d, leak=RNG.random(1000) < p, seed=s) for s in range(9)] for d, p in (("a", 0.5), ("b", 0.55))}
+    noisy = {
+        d: [attack_record(d, leak=RNG.random(1000) < p, seed=s) for s in range(9)] for d, p in (("a", 0.5), ("b", 0.55))
+    }
     assert tiers(entry(*noisy["a"]), entry(*noisy["b"]))["b"][0] == 2
 
 
 def test_a_tier_is_held_against_its_first_member() -> None:
     levels = {"a": 200, "b": 203, "c": 300}
-    rows = tiers(*(entry(made(name, leak=np.arange(1000) < level)) for name, level in levels.items()))
+    rows = tiers(*(entry(attack_record(name, leak=np.arange(1000) < level)) for name, level in levels.items()))
     assert [tier for tier, _ in rows.values()] == [1, 1, 2]
 
 
 def test_different_protocols_are_paired_through_an_attack_that_is_strong_on_both() -> None:
-    blind = made("a", "xie-hong", leak=np.arange(100) < 70, epochs=50, metric="success")
-    both = [made("a", "unmix", leak=EASE < 0.69), made("b", "unmix", leak=EASE < 0.72)]
+    blind = attack_record("a", "xie-hong", leak=np.arange(100) < 70, epochs=50, metric="success")
+    both = [attack_record("a", "unmix", leak=EASE < 0.69), attack_record("b", "unmix", leak=EASE < 0.72)]
     assert tiers(entry(blind), *map(entry, both))["b"] == (2, "through unmix")
     # Weak on one of them, it says nothing on the worst case.
-    weak = made("a", "unmix", leak=EASE < 0.1)
+    weak = attack_record("a", "unmix", leak=EASE < 0.1)
     assert tiers(entry(blind), entry(weak), entry(both[1]))["b"] == (1, "unpaired")
 
 
@@ -71,23 +73,23 @@ def test_equals_stand_in_one_tier_however_they_are_compared() -> None:
     # b beside a, and c, to which the other is blind, below them.
     few = np.arange(100)
     found = [
-        entry(made("a", "xie-hong", leak=few < 90, epochs=50, metric="success")),
-        entry(made("b", "unmix", leak=EASE < 1)),
-        entry(made("b", "xie-hong", leak=few < 92, epochs=50, metric="success")),
-        entry(made("c", "unmix", leak=EASE < 1)),
-        entry(made("c", "xie-hong", leak=few < 80, epochs=50, metric="success")),
+        entry(attack_record("a", "xie-hong", leak=few < 90, epochs=50, metric="success")),
+        entry(attack_record("b", "unmix", leak=EASE < 1)),
+        entry(attack_record("b", "xie-hong", leak=few < 92, epochs=50, metric="success")),
+        entry(attack_record("c", "unmix", leak=EASE < 1)),
+        entry(attack_record("c", "xie-hong", leak=few < 80, epochs=50, metric="success")),
     ]
     assert tiers(*found) == {"a": (1, None), "b": (2, "unpaired"), "c": (2, "paired")}
 
 
 def test_stronger_means_another_attack_and_significantly() -> None:
     weak, same, strong = (
-        made(leak=EASE < 0.3),
-        made(attack="like", leak=EASE < 0.301),
-        made(attack="x", leak=EASE < 0.9),
+        attack_record(leak=EASE < 0.3),
+        attack_record(attack="like", leak=EASE < 0.301),
+        attack_record(attack="x", leak=EASE < 0.9),
     )
     half = {**strong["protocol"], "coverage": 0.5}
-    apart = made(attack="y", leak=EASE < 0.95, protocol=half)
+    apart = attack_record(attack="y", leak=EASE < 0.95, protocol=half)
     entries = [entry(r) for r in (weak, same, strong, apart)]
     arena = Arena(Bootstrap([weak, same, strong, apart]), entries)
     assert [arena.stronger(e.cell) for e in entries] == ["x", "x", None, None]
@@ -99,21 +101,21 @@ def test_stronger_means_another_attack_and_significantly() -> None:
 def test_equal_leaks_seldom_differ_however_few_the_examples(leak: float, few: int, many: int) -> None:
     rng = np.random.default_rng(1)
     sizes = {"a": many, "b": few}
-    pairs = [tuple(made(d, leak=rng.random(n) < leak, seed=i) for d, n in sizes.items()) for i in range(200)]
+    pairs = [tuple(attack_record(d, leak=rng.random(n) < leak, seed=i) for d, n in sizes.items()) for i in range(200)]
     bootstrap = Bootstrap([r for pair in pairs for r in pair])
     said = sum(any(bootstrap.better([a], [b])[0] for a, b in (pair, pair[::-1])) for pair in pairs)
     assert said / 200 <= 0.08  # both ways: twice the level, and what 200 rounds may add
 
 
 def test_a_few_pairs_that_point_one_way_are_not_enough() -> None:
-    none = made("a", leak=np.zeros(1000))
-    found = {n: made("b", leak=np.arange(1000) < n) for n in (4, 10)}
+    none = attack_record("a", leak=np.zeros(1000))
+    found = {n: attack_record("b", leak=np.arange(1000) < n) for n in (4, 10)}
     assert not Bootstrap([none, found[4]]).better([found[4]], [none])[0]
     assert Bootstrap([none, found[10]]).better([found[10]], [none])[0]
 
 
 def test_a_rival_that_guesses_is_not_stronger() -> None:
-    weak, rival = made(leak=EASE < 0), made(attack="x", leak=EASE < 0.3)
+    weak, rival = attack_record(leak=EASE < 0), attack_record(attack="x", leak=EASE < 0.3)
     rival["metrics"]["recall"] |= {"random": 0.3, "random_low": 0.2, "random_high": 0.4}
     entries = [entry(weak), entry(rival)]
     assert Arena(Bootstrap([weak, rival]), entries).stronger(entries[0].cell) is None

@@ -10,7 +10,7 @@ import pytest
 from bench.board import build, papers, pooling
 from bench.errors import BenchError
 from bench.plugins.registry import Registry
-from tests.making import failed, made, priced
+from tests.helpers.records import attack_record, failed_record, utility_record
 
 LEAK = np.arange(100) < 40
 
@@ -20,7 +20,7 @@ def cells(*records: dict, utility: tuple[dict, ...] = ()) -> dict[tuple[str, str
 
 
 def test_a_cell_pools_seeds_and_says_where_it_comes_from() -> None:
-    records = [made(leak=LEAK, seed=s, suites={"main": 1}) for s in (2, 0, 1)]
+    records = [attack_record(leak=LEAK, seed=s, suites={"main": 1}) for s in (2, 0, 1)]
     (cell,) = cells(*records).values()
     assert cell["suites"] == ["main"]
     assert cell["seeds"] == [0, 1, 2]
@@ -45,7 +45,10 @@ def test_seeds_are_pooled_as_independent_draws() -> None:
 
 def test_failed_runs_are_counted_and_random_and_sealed_ones_marked() -> None:
     found = cells(
-        made(leak=LEAK), failed(leak=LEAK, seed=1), made("texthide", leak=[0.0] * 9), made("b", leak=LEAK, sealed=True)
+        attack_record(leak=LEAK),
+        failed_record(leak=LEAK, seed=1),
+        attack_record("texthide", leak=[0.0] * 9),
+        attack_record("b", leak=LEAK, sealed=True),
     )
     assert found["none", "rss"]["marks"] == ["failed"]
     assert [f["error"] for f in found["none", "rss"]["failed"]] == ["the dog ate it"]
@@ -56,26 +59,26 @@ def test_failed_runs_are_counted_and_random_and_sealed_ones_marked() -> None:
         r"bench run --replay leaderboards/records/cola\.minilm\.b\.rss\.s0\.\w+\.json --plugin FILE",
         found["b", "rss"]["command"],
     )
-    (lost,) = cells(failed(status="timeout")).values()
+    (lost,) = cells(failed_record(status="timeout")).values()
     assert (lost["value"], lost["metric"], lost["marks"]) == (None, None, ["failed"])
 
 
 def test_a_command_says_every_size_and_that_a_file_is_needed() -> None:
     # rep-recon's own protocol takes queries from dev: train is not what it would take by itself.
     size = {"examples": 4, "epochs": 1, "candidates": 20, "coverage": 0.1 + 0.2, "split": "train"}
-    said = pooling.command([made(attack="rep-recon", protocol=size)])
+    said = pooling.command([attack_record(attack="rep-recon", protocol=size)])
     assert said.endswith("--examples 4 --epochs 1 --candidates 20 --coverage 0.30000000000000004 --split train")
-    assert pooling.strange(made()) == []
-    mine = made("mine:k=2", "theirs", public={"name": "papers", "label": "papers"})
+    assert pooling.strange(attack_record()) == []
+    mine = attack_record("mine:k=2", "theirs", public={"name": "papers", "label": "papers"})
     assert pooling.strange(mine) == ["defense mine", "attack theirs", "dataset papers"]
     assert pooling.command([mine]).endswith("--public papers --plugin FILE")
-    assert pooling.command([priced("mine", 0.5)]).endswith("--train-epochs 5 --plugin FILE")
+    assert pooling.command([utility_record("mine", 0.5)]).endswith("--train-epochs 5 --plugin FILE")
 
 
 def test_a_newer_version_of_a_suite_supersedes_and_newer_code_too() -> None:
-    old = made("a", suites={"s": 1})
-    kept = made("b", suites={"s": 2, "t": 1})
-    again = made("b", ended="2026-02-02T00:00:00Z")
+    old = attack_record("a", suites={"s": 1})
+    kept = attack_record("b", suites={"s": 2, "t": 1})
+    again = attack_record("b", ended="2026-02-02T00:00:00Z")
     found = build.build([again, old, kept], [])
     assert {c["defense"]: c["suites"] for c in found["cells"]} == {"b": ["s", "t"]}
     assert found["cells"][0]["ids"] == [again["id"]]
@@ -83,21 +86,21 @@ def test_a_newer_version_of_a_suite_supersedes_and_newer_code_too() -> None:
 
 
 def test_a_record_that_lies_there_twice_is_one() -> None:
-    record = made(suites={"s": 1})
+    record = attack_record(suites={"s": 1})
     found = build.build([record, dict(record)], [])
     assert found["records"] == 1
     assert found["suites"]["s"]["superseded"] == 0
 
 
 def test_suites_that_take_other_seeds_have_other_cells() -> None:
-    records = [made(seed=0, suites={"s": 1, "t": 1}), made(seed=1, suites={"t": 1})]
+    records = [attack_record(seed=0, suites={"s": 1, "t": 1}), attack_record(seed=1, suites={"t": 1})]
     assert [(c["suites"], c["seeds"]) for c in build.build(records, [])["cells"]] == [(["s"], [0]), (["t"], [0, 1])]
 
 
 def test_metrics_that_are_none_or_nan_harm_nothing() -> None:
     empty = {name: {"value": value, "low": None, "high": None} for name, value in (("recall", None), ("cosine", 0.5))}
-    odd = made("odd", metrics={**empty, "error": {"value": math.nan}})
-    found = cells(odd, made(leak=LEAK))["odd", "rss"]
+    odd = attack_record("odd", metrics={**empty, "error": {"value": math.nan}})
+    found = cells(odd, attack_record(leak=LEAK))["odd", "rss"]
     assert (found["metric"], found["value"], found["low"]) == ("cosine", 0.5, 0.5)
     # Not a leak: nothing to rank the defense by.
     (row,) = (r for r in build.build([odd], [])["defenses"])
@@ -108,29 +111,29 @@ def test_metrics_that_are_none_or_nan_harm_nothing() -> None:
 def test_holes_are_what_the_suite_names_and_no_record_answers() -> None:
     tag = {"texthide-table3": 1}
     sizes = np.arange(1000) < 400
-    some = [made(d, leak=sizes, seed=s, suites=tag) for d in ("none", "mix-only") for s in (0, 1, 2)]
+    some = [attack_record(d, leak=sizes, seed=s, suites=tag) for d in ("none", "mix-only") for s in (0, 1, 2)]
     suite = build.build(some, [])["suites"]["texthide-table3"]
     assert suite["holes"] == 12
     assert suite["places"] == [["cola", "minilm", 3, 9], ["sst2", "minilm", 9, 9]]
     assert suite["title"].startswith("TextHide table 3")
     assert "fine-tune" in suite["differs"]
-    smaller = [made("none", leak=LEAK, suites=tag)]  # all of a small data set; coverage is another matter
+    smaller = [attack_record("none", leak=LEAK, suites=tag)]  # all of a small data set; coverage is another matter
     assert build.build(smaller, [])["suites"]["texthide-table3"]["holes"] == 17
-    unknown = build.build([made(suites={"nobody-knows": 3})], [])["suites"]["nobody-knows"]
+    unknown = build.build([attack_record(suites={"nobody-knows": 3})], [])["suites"]["nobody-knows"]
     assert (unknown["holes"], unknown["problem"]) == (0, "its file is not among the suites of this project")
 
 
 def test_a_suite_of_ones_own_is_not_held_against_the_projects_of_that_name() -> None:
     tag = {"texthide-table3": 1}
-    mine = build.build([made("mine", "theirs", suites=tag)], [])["suites"]["texthide-table3"]
+    mine = build.build([attack_record("mine", "theirs", suites=tag)], [])["suites"]["texthide-table3"]
     assert (mine["title"], mine["holes"], mine["places"]) == ("", 0, [])
     assert mine["problem"] == "no record is of a cell that this project's suite of that name has"
 
 
 def test_utility_stands_beside_what_is_undefended() -> None:
     tag = {"texthide-table1": 1}
-    trials = [priced(d, v, seed=s, suites=tag) for d, v in (("none", 0.9), ("texthide", 0.6)) for s in (0, 1)]
-    found = build.build([made("texthide", dataset="sst2")], [*trials, priced("odd", None, suites=tag)])
+    trials = [utility_record(d, v, seed=s, suites=tag) for d, v in (("none", 0.9), ("texthide", 0.6)) for s in (0, 1)]
+    found = build.build([attack_record("texthide", dataset="sst2")], [*trials, utility_record("odd", None, suites=tag)])
     (row,) = found["defenses"]
     assert row["utility"] == {"accuracy": [0.6, 0.0, 0.9, 0.5]}
     hidden = next(p for p in found["utility"] if p["defense"] == "texthide")
@@ -143,18 +146,20 @@ def test_utility_stands_beside_what_is_undefended() -> None:
 
 def test_rows_of_a_table_are_priced_by_one_suite() -> None:
     wide = [
-        priced(d, v, seed=s, suites={"wide": 1}) for d, v in (("none", 0.9), ("a", 0.6), ("b", 0.5)) for s in (0, 1)
+        utility_record(d, v, seed=s, suites={"wide": 1})
+        for d, v in (("none", 0.9), ("a", 0.6), ("b", 0.5))
+        for s in (0, 1)
     ]
-    deep = [priced("none", 0.8, seed=s, suites={"deep": 1}) for s in range(5, 10)]
-    deep += [priced("c", 0.4, seed=s, suites={"deep": 1}) for s in range(5, 10)]
-    attacked = [made(d, dataset="sst2") for d in ("none", "a", "b", "c")]
+    deep = [utility_record("none", 0.8, seed=s, suites={"deep": 1}) for s in range(5, 10)]
+    deep += [utility_record("c", 0.4, seed=s, suites={"deep": 1}) for s in range(5, 10)]
+    attacked = [attack_record(d, dataset="sst2") for d in ("none", "a", "b", "c")]
 
     def undefended(*utility: dict) -> dict[str, float]:
         return {r["defense"]: r["utility"]["accuracy"][2] for r in build.build(attacked, utility)["defenses"]}
 
     assert undefended(*wide, *deep) == {"none": 0.9, "a": 0.9, "b": 0.9, "c": 0.8}
     # As many defenses: the one with more seeds, for every row that it has.
-    deep += [priced("a", 0.6, seed=s, suites={"deep": 1}) for s in range(5, 9)]
+    deep += [utility_record("a", 0.6, seed=s, suites={"deep": 1}) for s in range(5, 9)]
     assert undefended(*wide, *deep) == {"none": 0.8, "a": 0.8, "b": 0.9, "c": 0.8}
 
 
@@ -168,12 +173,12 @@ def test_settings_stand_in_the_order_of_their_numbers() -> None:
         "other:x=10",
     ]
     labels += ["texthide:m=16", "texthide:k=2", "texthide", "texthide:k=10", "texthide:m=512", "texthide:m=inf"]
-    found = build.build([made(d) for d in labels[::-1]], [priced(d, 0.5) for d in labels[::-1]])
+    found = build.build([attack_record(d) for d in labels[::-1]], [utility_record(d, 0.5) for d in labels[::-1]])
     assert [c["defense"] for c in found["cells"]] == [p["defense"] for p in found["utility"]] == labels
 
 
 def test_the_budget_of_several_seeds_is_the_largest() -> None:
-    some = [made("a", seed=s) for s in range(3)]
+    some = [attack_record("a", seed=s) for s in range(3)]
     for record, held in zip(some, (3.0, 7.0, 5.0), strict=True):
         record["notes"] = {"nominal": {"epsilon": 1.0}, "accounted": {"epsilon": held}}
     assert pooling.epsilon(some) == {"nominal": 1.0, "accounted": 7.0}
@@ -181,7 +186,7 @@ def test_the_budget_of_several_seeds_is_the_largest() -> None:
 
 def test_a_picture_recovered_pixel_by_pixel_is_no_guess() -> None:
     chance = {"random": 0.05, "random_low": 0.0, "random_high": 0.2}
-    record = made("a", "dlg", leak=[1.0] * 2 + [0.0] * 14, metric="success")
+    record = attack_record("a", "dlg", leak=[1.0] * 2 + [0.0] * 14, metric="success")
     record["metrics"]["success"] |= chance
     assert "random" in pooling.cell([record])["marks"]
     record["metrics"]["mse"] = {"value": 0.1, "low": 0.0, "high": 0.2}
@@ -189,7 +194,7 @@ def test_a_picture_recovered_pixel_by_pixel_is_no_guess() -> None:
 
 
 def test_published_numbers_stand_beside_the_cells_they_are_of() -> None:
-    found = cells(made("texthide", leak=LEAK), made("texthide:m=16", leak=LEAK))
+    found = cells(attack_record("texthide", leak=LEAK), attack_record("texthide:m=16", leak=LEAK))
     printed = {"identity": 0.0, "jaccard": 0.023, "tfidf": 0.015, "label": 0.494, "sbert": 0.102}
     assert {p["metric"]: p["value"] for p in found["texthide", "rss"]["published"]} == printed
     assert found["texthide:m=16", "rss"]["published"] == []

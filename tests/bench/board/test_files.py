@@ -15,8 +15,8 @@ import pytest
 from bench.board import files as board_files
 from bench.board.render.markup import Table, escaped, markdown
 from bench.errors import BenchError
-from tests.conftest import PLUGINS, TINY
-from tests.making import failed, made, priced, saved
+from tests.helpers.cli import PLUGINS, TINY
+from tests.helpers.records import attack_record, failed_record, utility_record, write_records
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 LEAK = np.arange(200) < 80
@@ -30,8 +30,15 @@ def texts(*records: dict, utility: tuple[dict, ...] = ()) -> dict[str, str]:
 def published(folder: Path) -> Path:
     """A checkout in small: records to publish, and a README to put the summary into."""
     tag = {"main": 1}
-    some = [made(d, a, LEAK * (d == "none"), suites=tag) for d in ("none", "texthide") for a in ("rss", "unmix")]
-    saved(folder / "leaderboards" / "records", *some, failed("mix-only", suites=tag), priced("none", 0.9, suites=tag))
+    some = [
+        attack_record(d, a, LEAK * (d == "none"), suites=tag) for d in ("none", "texthide") for a in ("rss", "unmix")
+    ]
+    write_records(
+        folder / "leaderboards" / "records",
+        *some,
+        failed_record("mix-only", suites=tag),
+        utility_record("none", 0.9, suites=tag),
+    )
     (folder / "README.md").write_text("before\n<!-- board:start -->\nold\n<!-- board:end -->\nafter\n")
     return folder
 
@@ -112,14 +119,14 @@ def test_the_readme_gets_a_summary_between_its_markers(bench: Run, home: Path) -
 
 
 def test_the_order_in_which_records_come_does_not_matter() -> None:
-    some = [made(d, a, LEAK, seed=s, suites={"s": 1}) for d in "abc" for a in ("rss", "unmix") for s in (0, 1)]
+    some = [attack_record(d, a, LEAK, seed=s, suites={"s": 1}) for d in "abc" for a in ("rss", "unmix") for s in (0, 1)]
     assert board_files.build(some) == board_files.build(some[::-1])
 
 
 def test_a_table_has_the_worst_case_first_and_marks() -> None:
-    weak, strong = made("texthide", "rss", LEAK * 0), made("texthide", "unmix", LEAK)
+    weak, strong = attack_record("texthide", "rss", LEAK * 0), attack_record("texthide", "unmix", LEAK)
     strong["notes"] = {"nominal": {"epsilon": 1.0}, "accounted": {"epsilon": 27.123}}
-    lines = texts(weak, strong, failed("texthide", seed=1))["boards/adhoc.md"].splitlines()
+    lines = texts(weak, strong, failed_record("texthide", seed=1))["boards/adhoc.md"].splitlines()
     (row,) = (line for line in lines if line.startswith("| 1 | texthide"))
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[2] == "1 → 27.12"
@@ -130,7 +137,7 @@ def test_a_table_has_the_worst_case_first_and_marks() -> None:
 
 
 def test_the_summary_gives_the_epsilon_that_holds_for_the_strongest_attack_of_each_place() -> None:
-    here, there = (made("a", "unmix", LEAK, dataset=d, suites={"main": 1}) for d in ("cola", "sst2"))
+    here, there = (attack_record("a", "unmix", LEAK, dataset=d, suites={"main": 1}) for d in ("cola", "sst2"))
     here["notes"] = {"nominal": {"epsilon": 8.0}, "accounted": {"epsilon": 27.123}}
     there["notes"] = {"nominal": {"epsilon": 8.0}, "accounted": {"epsilon": 9021.6}}
     (row,) = (line for line in texts(here, there)["leaderboard.md"].splitlines() if line.startswith("| a |"))
@@ -141,17 +148,20 @@ def test_the_summary_gives_the_epsilon_that_holds_for_the_strongest_attack_of_ea
 
 
 def test_a_worst_case_that_is_a_random_guess_says_so() -> None:
-    hidden = made("a", "rss", LEAK * 0, suites={"main": 1})
-    files = texts(hidden, made("b", "rss", LEAK, suites={"main": 1}))
+    hidden = attack_record("a", "rss", LEAK * 0, suites={"main": 1})
+    files = texts(hidden, attack_record("b", "rss", LEAK, suites={"main": 1}))
     assert "| 0.000 [-0.010, 0.010] ≈<br>rss, tier 1 |" in files["leaderboard.md"]
     assert "≈: no better than random guessing" in files["leaderboard.md"]
     assert "≈" not in next(line for line in files["leaderboard.md"].splitlines() if line.startswith("| b |"))
-    assert "≈" not in texts(made("b", "rss", LEAK, suites={"main": 1}))["leaderboard.md"]
+    assert "≈" not in texts(attack_record("b", "rss", LEAK, suites={"main": 1}))["leaderboard.md"]
 
 
 def test_guessing_is_the_worst_case_only_where_nothing_is_better() -> None:
     chance = {"random": 0.2, "random_low": 0.1, "random_high": 0.45}
-    lucky, real = made("a", "xie-hong", LEAK, suites={"main": 1}), made("a", "rss", LEAK / 2, suites={"main": 1})
+    lucky, real = (
+        attack_record("a", "xie-hong", LEAK, suites={"main": 1}),
+        attack_record("a", "rss", LEAK / 2, suites={"main": 1}),
+    )
     lucky["metrics"]["recall"] |= chance
     (row,) = json.loads(texts(lucky, real)["board.json"])["defenses"]
     assert (row["worst"]["attack"], row["worst"]["at_random"]) == ("rss", False)
@@ -161,8 +171,11 @@ def test_guessing_is_the_worst_case_only_where_nothing_is_better() -> None:
 
 def test_failures_stay_in_the_worst_case_and_in_the_summary() -> None:
     tag = {"main": 1}
-    some = [made("a", "unmix", LEAK, suites=tag), *(failed("a", "unmix", LEAK, seed=s, suites=tag) for s in (1, 2))]
-    lost = [failed(d, "rss", LEAK, seed=s, suites=tag) for d in "ab" for s in (0, 1, 2)]
+    some = [
+        attack_record("a", "unmix", LEAK, suites=tag),
+        *(failed_record("a", "unmix", LEAK, seed=s, suites=tag) for s in (1, 2)),
+    ]
+    lost = [failed_record(d, "rss", LEAK, seed=s, suites=tag) for d in "ab" for s in (0, 1, 2)]
     files = texts(*some, *lost)
     rows = {row["defense"]: row for row in json.loads(files["board.json"])["defenses"]}
     assert (rows["a"]["attacks"], rows["a"]["attacks_failed"]) == (2, 1)
@@ -178,13 +191,13 @@ def test_failures_stay_in_the_worst_case_and_in_the_summary() -> None:
 
 
 def test_other_protocols_are_other_columns() -> None:
-    half = made(leak=LEAK, protocol={**made(leak=LEAK)["protocol"], "coverage": 0.5})
-    table = texts(made(leak=LEAK), half)["boards/adhoc.md"]
+    half = attack_record(leak=LEAK, protocol={**attack_record(leak=LEAK)["protocol"], "coverage": 0.5})
+    table = texts(attack_record(leak=LEAK), half)["boards/adhoc.md"]
     assert "| rss<br>200 × 1<br>recall | rss<br>200 × 1, coverage 0.5<br>recall |" in table
 
 
 def test_theirs_and_ours_stand_side_by_side_and_holes_are_said() -> None:
-    table = texts(made("texthide", leak=np.arange(1000) < 10, suites={"texthide-table3": 1}))[
+    table = texts(attack_record("texthide", leak=np.arange(1000) < 10, suites={"texthide-table3": 1}))[
         "boards/texthide-table3.md"
     ]
     assert "- 17 of the 18 cells that the suite names are missing" in table
@@ -200,8 +213,8 @@ def test_theirs_and_ours_stand_side_by_side_and_holes_are_said() -> None:
 
 def test_failures_stay_beside_what_the_papers_print_and_among_all_metrics() -> None:
     tag = {"texthide-table3": 1}
-    lost = [failed("texthide", leak=LEAK, seed=s, suites=tag) for s in (0, 1, 2)]
-    some = [made("none", leak=LEAK, suites=tag), failed("none", leak=LEAK, seed=1, suites=tag)]
+    lost = [failed_record("texthide", leak=LEAK, seed=s, suites=tag) for s in (0, 1, 2)]
+    some = [attack_record("none", leak=LEAK, suites=tag), failed_record("none", leak=LEAK, seed=1, suites=tag)]
     table = texts(*lost, *some)["boards/texthide-table3.md"]
     assert "| cola | minilm | texthide | rss | identity | 0.000 (0.000) | –, 200 × 1, ✗ 3/3 |" in table
     assert "identity | 0.993 (0.000) | 0.400 [0.390, 0.410] (0.001), 200 × 1, ✗ 1/2 |" in table
@@ -210,7 +223,7 @@ def test_failures_stay_beside_what_the_papers_print_and_among_all_metrics() -> N
 
 
 def test_what_no_attack_reads_is_shown_by_the_one_furthest_above_guessing_and_the_largest_budget() -> None:
-    few, many = made("a", "rss", [0.002] * 9), made("a", "xie-hong", [0.02] * 9, epochs=50)
+    few, many = attack_record("a", "rss", [0.002] * 9), attack_record("a", "xie-hong", [0.02] * 9, epochs=50)
     few["metrics"]["recall"] |= {"random": 0.0, "random_high": 0.01}
     many["metrics"]["recall"] |= {"random": 0.02, "random_high": 0.03}
     for record, held in ((few, 13.6), (many, 144.4)):
@@ -225,9 +238,9 @@ def test_what_no_attack_reads_is_shown_by_the_one_furthest_above_guessing_and_th
 
 def test_samples_are_a_table_and_anybodys_text_is_harmless() -> None:
     sample = {"example": "A | <b>query</b> & 100%", "answer": "a_b", "right": False}
-    made_of = texts(made(leak=LEAK, samples=[sample]), failed("b", error="<script>\x07\ud800\n| x"))
+    made_of = texts(attack_record(leak=LEAK, samples=[sample]), failed_record("b", error="<script>\x07\ud800\n| x"))
     assert "| none | rss | A \\| &lt;b>query&lt;/b> & 100% | a_b | no |" in made_of["boards/adhoc.md"]
-    unsaid = texts(made(leak=LEAK, samples=[sample, {**sample, "answer": None}]))["boards/adhoc.md"]
+    unsaid = texts(attack_record(leak=LEAK, samples=[sample, {**sample, "answer": None}]))["boards/adhoc.md"]
     assert "query" not in unsaid
     assert "<script>" not in made_of["boards/adhoc.md"]
     assert "A | $<$b$>$query$<$/b$>$ \\& 100\\%" in made_of["boards/adhoc.tex"]
@@ -239,7 +252,11 @@ def test_markdown_of_strangers_stays_text() -> None:
     error = "![x](https://evil.example/p.png) [click](boards/../../x) **b** `a b` [1, 2](www.evil.example) &lt; \\| $x$"
     name = "mine:text=_[a]_"
     sample = {"example": "![q](//evil.example/q.png) snake_case", "answer": "__loud__", "right": False}
-    made_of = texts(failed(name, error=error), made("b", leak=LEAK, samples=[sample]), made("b", name, LEAK))
+    made_of = texts(
+        failed_record(name, error=error),
+        attack_record("b", leak=LEAK, samples=[sample]),
+        attack_record("b", name, LEAK),
+    )
     table = made_of["boards/adhoc.md"]
     said = (
         r"!\[x\](https\://evil.example/p.png) \[click\](boards/../../x) \*\*b\*\* \`a b\` "
@@ -271,14 +288,14 @@ def test_a_cell_of_a_table_is_one_line_of_text(text: str, row: str) -> None:
 
 def test_utility_has_tables_of_its_own() -> None:
     tag = {"texthide-table1": 1}
-    trials = tuple(priced(d, v, suites=tag) for d, v in (("none", 0.9), ("texthide", 0.6)))
+    trials = tuple(utility_record(d, v, suites=tag) for d, v in (("none", 0.9), ("texthide", 0.6)))
     files = texts(utility=trials)
     assert (
         "| texthide |  | accuracy | 5 | 0.600 | 0.900 | 0.500 | 0.917 ± 0.005 (TextHide table 1) |"
         in files["boards/texthide-table1.md"]
     )
     assert len(list(csv.DictReader(files["boards/texthide-table1.csv"].splitlines()))) == 2
-    both = texts(made(suites=tag), utility=trials)
+    both = texts(attack_record(suites=tag), utility=trials)
     assert {"boards/texthide-table1.csv", "boards/texthide-table1.utility.csv"} <= both.keys()
 
 
@@ -287,18 +304,22 @@ def test_damaged_and_foreign_records_are_left_out_with_a_word(bench: Run, home: 
     bench("leaderboard", "--out", "one")
     (folder / "half.json").write_text('{"schema": 1, "id"')
     (folder / "list.json").write_text("[]")
-    (folder / "later.json").write_text(json.dumps({**made("x"), "schema": 2}))
-    bare = {**made("x"), "id": "bare"}
+    (folder / "later.json").write_text(json.dumps({**attack_record("x"), "schema": 2}))
+    bare = {**attack_record("x"), "id": "bare"}
     del bare["protocol"]
     (folder / "bare.json").write_text(json.dumps(bare))
-    saved(folder, made("y", suites={"../../escaped": 1}))
-    saved(folder, made("flat", metrics={"recall": 0.5}), made("odd", outcomes={"metric": "recall", "values": 7}))
-    saved(folder, made("when", cost={"ended": 3}), made("unsaid", samples=[{"example": "q"}]))
-    saved(folder, {**priced("cheap", 0.9), "majority": {}}, made("odd", status="weird"))
+    write_records(folder, attack_record("y", suites={"../../escaped": 1}))
+    write_records(
+        folder,
+        attack_record("flat", metrics={"recall": 0.5}),
+        attack_record("odd", outcomes={"metric": "recall", "values": 7}),
+    )
+    write_records(folder, attack_record("when", cost={"ended": 3}), attack_record("unsaid", samples=[{"example": "q"}]))
+    write_records(folder, {**utility_record("cheap", 0.9), "majority": {}}, attack_record("odd", status="weird"))
     for name, value in (("nan", math.nan), ("many", 7.5), ("huge", 10**400)):
-        number = {**made(name)["metrics"]["recall"], "value": value}
-        (folder / f"{name}.json").write_text(json.dumps(made(name, metrics={"recall": number})))
-    slow = made("slow", cost={"attack_s": math.inf, "ended": "2026-01-01T00:00:00Z"})
+        number = {**attack_record(name)["metrics"]["recall"], "value": value}
+        (folder / f"{name}.json").write_text(json.dumps(attack_record(name, metrics={"recall": number})))
+    slow = attack_record("slow", cost={"attack_s": math.inf, "ended": "2026-01-01T00:00:00Z"})
     (folder / "slow.json").write_text(json.dumps(slow))
     done = bench("leaderboard", "--out", "two")
     assert done.returncode == 0

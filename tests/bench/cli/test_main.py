@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.conftest import PLUGINS, ROOT, TINY, load_records
+from tests.helpers.cli import PLUGINS, ROOT, TINY, load_records
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 HOSTILE = ("--plugin", str(PLUGINS / "hostile.py"))

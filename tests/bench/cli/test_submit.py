@@ -13,8 +13,8 @@ from bench.cli import submit
 from bench.errors import BenchError, UsageError
 from bench.experiment import suites
 from bench.plugins.registry import Registry
-from tests.conftest import PLUGINS
-from tests.sealing import needs_sandbox
+from tests.helpers.cli import PLUGINS
+from tests.helpers.sandbox import needs_sandbox
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -13,7 +13,7 @@ from bench.conformance import checks
 from bench.conformance.checks import BAD, GOOD, NOTE, Settings
 from bench.errors import UsageError
 from bench.plugins.registry import Registry
-from tests.conftest import PLUGINS
+from tests.helpers.cli import PLUGINS
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 FLAWED = str(PLUGINS / "flawed.py")

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.conftest import TINY
+from tests.helpers.cli import TINY
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

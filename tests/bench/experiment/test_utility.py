@@ -13,7 +13,7 @@ from bench import Examples
 from bench.errors import DataError
 from bench.experiment import utility
 from bench.experiment.training import Training, fit
-from tests.conftest import PLUGINS
+from tests.helpers.cli import PLUGINS
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 TOY = ("--encoder", "toy:dim=64", "--plugin", str(PLUGINS / "toy.py"))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import PLUGINS, TINY, load_records
+from tests.helpers.cli import PLUGINS, TINY, load_records
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 HOSTILE = ("--plugin", str(PLUGINS / "hostile.py"))

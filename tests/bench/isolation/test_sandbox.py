@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from bench.isolation import sandbox
-from tests.conftest import PLUGINS, TINY
-from tests.sealing import needs_sandbox
+from tests.helpers.cli import PLUGINS, TINY
+from tests.helpers.sandbox import needs_sandbox
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 CHEATS = ("--plugin", str(PLUGINS / "cheats.py"))

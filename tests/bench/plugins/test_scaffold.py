@@ -12,7 +12,7 @@ from bench.conformance import checks
 from bench.conformance.checks import Settings
 from bench.errors import UsageError
 from bench.plugins import scaffold
-from tests.conftest import ROOT, TINY, load_records
+from tests.helpers.cli import ROOT, TINY, load_records
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from benchmarks import faults
-from tests.conftest import PLUGINS, TINY
+from tests.helpers.cli import PLUGINS, TINY
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 COUNTING = ("--plugin", str(PLUGINS / "counting.py"))

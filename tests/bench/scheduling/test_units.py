@@ -23,7 +23,7 @@ from bench.scheduling import runner, units
 from bench.scheduling.estimates import Costs, Forecast
 from bench.scheduling.progress import Progress
 from bench.system.locks import Locks
-from tests.conftest import PLUGINS
+from tests.helpers.cli import PLUGINS
 
 FILES = (str(PLUGINS / "toy.py"), str(PLUGINS / "hostile.py"))
 

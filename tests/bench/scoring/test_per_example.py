@@ -15,7 +15,7 @@ from bench import Key
 from bench.scoring import per_example
 from bench.scoring.text import Scores
 from bench.types import Examples, Guess, Truth
-from tests.conftest import PLUGINS
+from tests.helpers.cli import PLUGINS
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 SUITE = """

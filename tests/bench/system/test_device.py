@@ -25,8 +25,8 @@ from bench.errors import UsageError
 from bench.experiment import training as training_module
 from bench.isolation import view as views
 from bench.system import device
-from tests.pretend import Pretend, there
-from tests.worlds import pictures, sentences
+from tests.helpers.fake_gpu import FakeGpu, on_gpu
+from tests.helpers.scenarios import image_scenario, text_scenario
 
 RNG = np.random.default_rng
 VECTORS = (RNG(0).standard_normal((150, 16)) * np.linspace(1, 0.2, 16) + 1).astype(np.float32)
@@ -40,12 +40,12 @@ def test_a_tensor_left_on_the_cpu_is_caught() -> None:
     def wrong(x: torch.Tensor) -> torch.Tensor:
         return x + torch.zeros(3)
 
-    with Pretend():
+    with FakeGpu():
         x = torch.ones(3, device="cuda")
         assert (x.device.type, x.cpu().device.type, x.is_cuda) == ("cuda", "cpu", True)
         with pytest.raises(RuntimeError, match=r"same device.*test_device"):
             wrong(x)
-        assert there(x + torch.zeros(3, device=x.device) + torch.tensor(1.0))
+        assert on_gpu(x + torch.zeros(3, device=x.device) + torch.tensor(1.0))
 
 
 def test_work_that_passes_the_gpu_by_is_caught() -> None:
@@ -53,7 +53,7 @@ def test_work_that_passes_the_gpu_by_is_caught() -> None:
         x = torch.as_tensor(values)  # the device was asked for, and forgotten
         return (x @ x.T).numpy()
 
-    with Pretend() as gpu:
+    with FakeGpu() as gpu:
         wrong(VECTORS, "cuda")
     assert len(gpu.pinned) == 1
     assert "test_device" in gpu.pinned[0]
@@ -70,7 +70,7 @@ def test_work_that_passes_the_gpu_by_is_caught() -> None:
     ],
 )
 def test_other_mistakes_are_caught(wrong: Callable[[torch.Tensor], Any]) -> None:
-    with Pretend(), pytest.raises((RuntimeError, TypeError)):
+    with FakeGpu(), pytest.raises((RuntimeError, TypeError)):
         wrong(torch.ones(3, device="cuda"))
 
 
@@ -102,8 +102,10 @@ def unmix_path(where: str) -> Any:
 
 
 def dlg_path(where: str, folder: Path, **options: Any) -> Callable[[], Any]:
-    world = pictures(n=3, d=6)
-    release = Release(mixing.apply(world.vectors, world.key), world.labels, {}, world.source, world.victim)
+    scenario = image_scenario(n=3, d=6)
+    release = Release(
+        mixing.apply(scenario.vectors, scenario.key), scenario.labels, {}, scenario.source, scenario.victim
+    )
     scheme = {"name": "texthide", "options": {"m": 1, "k": 1}}
     views.write(folder, ("gradients", "labels", "corpus", "defense"), release, device=where, defense=scheme)
     view = views.View(folder, make=lambda kind, facts: TextHide(**facts["options"]))
@@ -111,9 +113,11 @@ def dlg_path(where: str, folder: Path, **options: Any) -> Callable[[], Any]:
 
 
 def dlg_text_path(where: str, folder: Path) -> Callable[[], Any]:
-    world = sentences()
-    release = Release(mixing.apply(world.vectors, world.key), world.labels, {}, world.source, world.victim)
-    corpus = Corpus([str(i) for i in range(len(world.vectors))], world.vectors)
+    scenario = text_scenario()
+    release = Release(
+        mixing.apply(scenario.vectors, scenario.key), scenario.labels, {}, scenario.source, scenario.victim
+    )
+    corpus = Corpus([str(i) for i in range(len(scenario.vectors))], scenario.vectors)
     scheme = {"name": "texthide", "options": {"m": 3, "k": 2}}
     sees = ("gradients", "labels", "corpus", "defense")
     views.write(folder, sees, release, device=where, defense=scheme, corpus=corpus)
@@ -174,7 +178,7 @@ def test_nothing_is_pinned_to_the_cpu(path: str, tmp_path: Path) -> None:
         (tmp_path / where).mkdir()
         runs.append(PATHS[path](where, tmp_path / where))
     expected = runs[0]()
-    with Pretend() as gpu:
+    with FakeGpu() as gpu:
         found = runs[1]()
     assert not gpu.pinned
     assert gpu.made
@@ -183,7 +187,7 @@ def test_nothing_is_pinned_to_the_cpu(path: str, tmp_path: Path) -> None:
 
 def test_xie_hongs_network_is_not_pinned_to_the_cpu() -> None:
     shadow = Shadow(VECTORS, RNG(0).integers(0, 20, (len(VECTORS), 2)))
-    with Pretend() as gpu:
+    with FakeGpu() as gpu:
         net = train([shadow], RNG(0), steps=2, batch=32, device="cuda")
         assert isinstance(net, Network)
         net.on(VECTORS).block(slice(0, 9), slice(0, 9))
@@ -224,7 +228,7 @@ def test_faiss_searches_on_gpus_where_it_sees_any(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("faiss", [SimpleNamespace(), SimpleNamespace(get_num_gpus=lambda: 0)])
 def test_torch_searches_on_the_gpu_where_faiss_cannot(faiss: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faiss", faiss)
-    with Pretend() as gpu:
+    with FakeGpu() as gpu:
         found = search.nearest(VECTORS[:5], VECTORS, 2, device="cuda")
     assert gpu.made
     assert not gpu.pinned

@@ -11,14 +11,14 @@ import pytest
 from bench.board.render import figures
 from bench.board.render.drawing import apart, brief, clean
 from bench.plugins.labels import settings
-from tests.boards import HOSTILE, board, hostile
+from tests.helpers.synthetic_board import HOSTILE_TEXT, hostile_board, synthetic_board
 
 NAMES = {"leakage-utility", "success-epsilon", "recall-mk", "heatmap", "reconstructions"}
 
 
 @pytest.fixture(scope="module")
 def drawn() -> dict[str, Any]:
-    return figures.draw(hostile())
+    return figures.draw(hostile_board())
 
 
 def test_every_picture_is_there_twice_and_whole_whatever_the_labels_say(drawn: dict[str, Any]) -> None:
@@ -35,7 +35,7 @@ def test_every_picture_is_there_twice_and_whole_whatever_the_labels_say(drawn: d
 
 
 def test_a_picture_without_numbers_is_left_out() -> None:
-    made = board(datasets=("cola",))
+    made = synthetic_board(datasets=("cola",))
     made["cells"] = [c for c in made["cells"] if c["defense"] == "none"]
     for cell in made["cells"]:
         cell["samples"] = []
@@ -66,7 +66,7 @@ def test_points_that_lie_on_each_other_share_a_label() -> None:
 
 
 def test_a_cell_that_failed_is_not_white_and_one_that_failed_in_part_says_so() -> None:
-    made = board(datasets=("cola",))
+    made = synthetic_board(datasets=("cola",))
     one, other = [c for c in made["cells"] if "main" in c["suites"]][:2]
     lost = {"seed": 0, "id": "a", "status": "timeout", "error": "too slow"}
     one.update(value=None, failed=[lost], seeds=[0], marks=["failed"])
@@ -83,7 +83,7 @@ def test_labels_are_read_with_the_defaults_that_they_leave_out() -> None:
     assert settings("somebody-elses:m=2") == ("somebody-elses", {"m": "2"})
     assert brief("dp-ie-gaussian:epsilon=8.0,k=2") == "ε=8, k=2"
     assert brief("none") == "none"
-    assert "\x07" not in clean(HOSTILE)
+    assert "\x07" not in clean(HOSTILE_TEXT)
     assert clean("a" * 300, 10) == "a" * 9 + "…"
 
 
@@ -96,7 +96,7 @@ def test_the_epsilon_that_holds_is_a_range_where_attacks_see_more_or_less() -> N
 
 
 def test_of_attacks_that_find_as_much_the_one_whose_answers_can_be_shown() -> None:
-    made = board(datasets=("cola",))
+    made = synthetic_board(datasets=("cola",))
     some = [c for c in made["cells"] if c["defense"] == "none"][:2]
     for cell, answer in zip(some, ("quite so", None), strict=True):
         cell.update(value=1.0, samples=[{"example": "quite so", "answer": answer, "right": True, "jaccard": 0.1}])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bench.board.render.site import page
-from tests.boards import HOSTILE, board, hostile
+from tests.helpers.synthetic_board import HOSTILE_TEXT, hostile_board, synthetic_board
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install 'hideseek[test]'")
 BROWSER = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)
@@ -45,13 +45,19 @@ def driver() -> Iterator[Any]:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     empty: dict[str, Any] = {"schema": 1, "records": 0, "suites": {}, "cells": [], "defenses": []}
-    unknown = board(datasets=("cola",))
+    unknown = synthetic_board(datasets=("cola",))
     unknown["suites"]["smoke"]["problem"] = "its file is damaged"
-    shared = board(datasets=("cola",))
+    shared = synthetic_board(datasets=("cola",))
     whole = next(c for c in shared["cells"] if (c["attack"], c["defense"]) == ("rss", "none"))
     shared["cells"].append({**whole, "value": 0.777, "seeds": [0], "ids": whole["ids"][:1], "suites": ["smoke"]})
     whole["value"] = 0.111
-    boards = {"small": board(), "hostile": hostile(), "large": board(rows=5000), "empty": empty, "unknown": unknown}
+    boards = {
+        "small": synthetic_board(),
+        "hostile": hostile_board(),
+        "large": synthetic_board(rows=5000),
+        "empty": empty,
+        "unknown": unknown,
+    }
     boards["shared"] = shared
     for name, made in boards.items():
         (folder / f"{name}.html").write_text(page(made, ["pictures/heatmap.svg"]), encoding="utf-8")
@@ -221,7 +227,7 @@ def test_a_board_without_cells_says_so(show: Show, view: str) -> None:
 
 
 def test_search_looks_at_ids_too(show: Show) -> None:
-    wanted = board()["cells"][7]["ids"][1]
+    wanted = synthetic_board()["cells"][7]["ids"][1]
     driver = show(state="#view=table")
     one(driver, "#q").send_keys(wanted)
     pause(driver, 300)
@@ -230,7 +236,7 @@ def test_search_looks_at_ids_too(show: Show) -> None:
 
 def test_enter_opens_a_cell_and_escape_gives_the_focus_back(show: Show) -> None:
     driver = show()
-    cell = next(c for c in board()["cells"] if (c["attack"], c["defense"]) == ("rss", "none"))
+    cell = next(c for c in synthetic_board()["cells"] if (c["attack"], c["defense"]) == ("rss", "none"))
     driver.execute_script("document.querySelector(\"td:not(.worst) > [aria-label^='rss on none']\").focus()")
     focused = driver.switch_to.active_element
     press(driver, "ENTER")
@@ -254,7 +260,7 @@ def test_enter_opens_a_cell_and_escape_gives_the_focus_back(show: Show) -> None:
 
 
 def test_an_address_opens_a_cell_and_failures_are_told(show: Show) -> None:
-    cell = next(c for c in board()["cells"] if c["failed"])
+    cell = next(c for c in synthetic_board()["cells"] if c["failed"])
     driver = show(state=f"#cell={cell['ids'][0]}", scheme="dark")
     said = one(driver, "dialog[open]").text
     assert "every run of this cell failed" in said
@@ -280,7 +286,7 @@ def test_the_way_back_closes_a_cell_and_does_not_leave_the_page(show: Show) -> N
 def test_closing_a_cell_that_an_address_named_opens_no_other(show: Show) -> None:
     driver = show()
     one(driver, "td:not(.worst) > [aria-label^='rss on none']").click()
-    driver.execute_script(f"location.hash = '#cell={board()['cells'][0]['ids'][0]}'")
+    driver.execute_script(f"location.hash = '#cell={synthetic_board()['cells'][0]['ids'][0]}'")
     pause(driver)
     one(driver, "dialog[open] .close").click()
     pause(driver)
@@ -313,19 +319,19 @@ def test_what_the_arrows_reach_is_in_sight(show: Show) -> None:
 
 
 def test_a_cell_without_sentences_says_why(show: Show) -> None:
-    cell = next(c for c in board()["cells"] if not c["samples"])
+    cell = next(c for c in synthetic_board()["cells"] if not c["samples"])
     driver = show(state=f"#cell={cell['ids'][0]}")
     assert "None was kept for these runs" in one(driver, "dialog[open]").text
 
 
 def test_the_command_can_be_copied(show: Show) -> None:
-    driver = show(state=f"#cell={board()['cells'][0]['ids'][0]}")
+    driver = show(state=f"#cell={synthetic_board()['cells'][0]['ids'][0]}")
     one(driver, ".copy").click()
     pause(driver)
     assert one(driver, ".copy").text in ("Copied", "Selected")
 
 
-@pytest.mark.parametrize("state", ["", "#view=table", f"#cell={board()['cells'][3]['ids'][0]}"])
+@pytest.mark.parametrize("state", ["", "#view=table", f"#cell={synthetic_board()['cells'][3]['ids'][0]}"])
 def test_a_phone_shows_it_without_scrolling_sideways(show: Show, state: str) -> None:
     driver = show(state=state, width=360, height=740)
     driver.execute_script("document.getElementById('filters').open = true")
@@ -387,13 +393,13 @@ def test_both_themes_can_be_read_and_the_switch_is_remembered(show: Show) -> Non
 
 
 def test_what_strangers_wrote_is_shown_and_not_run(show: Show) -> None:
-    made = hostile()
+    made = hostile_board()
     driver = show("hostile", state=f"#view=table&q=evil&cell={made['cells'][0]['ids'][0]}")
     assert driver.find_elements("css selector", "main img, dialog img, body > img") == []
     assert len(driver.find_elements("css selector", "script")) == 2
     # Asked inside the browser: half a surrogate pair does not survive the way here.
     holds = "return document.querySelector(arguments[0]).textContent.includes(arguments[1])"
-    visible = HOSTILE.split("\x07")[0]
+    visible = HOSTILE_TEXT.split("\x07")[0]
     assert driver.execute_script(holds, "dialog", visible)
     press(driver, "ESCAPE")
     assert driver.execute_script(holds, ".flat", visible)

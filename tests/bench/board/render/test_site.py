@@ -17,8 +17,8 @@ import pytest
 from bench.board.render.packing import column, embedded, packed, short
 from bench.board.render.site import TEMPLATES, page
 from bench.errors import BenchError
-from tests.boards import HOSTILE, board, hostile
-from tests.conftest import ROOT
+from tests.helpers.cli import ROOT
+from tests.helpers.synthetic_board import HOSTILE_TEXT, hostile_board, synthetic_board
 
 
 class Page(HTMLParser):
@@ -53,7 +53,7 @@ def values(made: Any, count: int) -> list[Any]:
 
 
 def test_the_page_holds_the_board_and_asks_for_nothing_else() -> None:
-    made = board()
+    made = synthetic_board()
     text = page(made, ["pictures/heatmap.png", "pictures/heatmap.svg"])
     found = Page(text)
     assert not [a for tag in ("img", "iframe", "link", "script", "source") for a in found.all(tag) if "src" in a]
@@ -73,7 +73,7 @@ def test_the_page_holds_the_board_and_asks_for_nothing_else() -> None:
 
 
 def test_only_the_pages_own_code_and_style_may_run() -> None:
-    found = Page(page(board(datasets=("cola",))))
+    found = Page(page(synthetic_board(datasets=("cola",))))
     (policy,) = (m["content"] for m in found.all("meta") if m.get("http-equiv") == "Content-Security-Policy")
     assert policy is not None
     assert policy.startswith("default-src 'none'; ")
@@ -88,14 +88,14 @@ def test_only_the_pages_own_code_and_style_may_run() -> None:
 
 
 def test_text_from_strangers_stays_text() -> None:
-    text = page(hostile())
+    text = page(hostile_board())
     text.encode()  # half a surrogate pair is no reason to fail
-    plain = page(board(datasets=("cola",)))
+    plain = page(synthetic_board(datasets=("cola",)))
     assert text.count("</script>") == plain.count("</script>") == 2
     assert [tag for tag, _ in Page(text).tags] == [tag for tag, _ in Page(plain).tags]
     data = Page(text).inside["application/json"]
     assert "<" not in data
-    assert HOSTILE in values(json.loads(data)["columns"]["protocol"], json.loads(data)["count"])
+    assert HOSTILE_TEXT in values(json.loads(data)["columns"]["protocol"], json.loads(data)["count"])
 
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "{{script}}", "\u2028", "\ud800", "\\", '"', "&lt;", "é→≈"])
@@ -107,10 +107,10 @@ def test_anything_can_be_embedded(text: str) -> None:
 
 
 def test_five_thousand_rows_weigh_less_than_two_megabytes() -> None:
-    made = board(rows=5000)
+    made = synthetic_board(rows=5000)
     assert len(made["cells"]) == 5000
     # Three sentences to every cell, as in a suite that keeps samples.
-    samples = [cell["samples"] for cell in board()["cells"] if cell["samples"]]
+    samples = [cell["samples"] for cell in synthetic_board()["cells"] if cell["samples"]]
     for i, cell in enumerate(made["cells"]):
         cell["samples"] = samples[i % len(samples)]
     weight = len(page(made).encode())
@@ -129,8 +129,9 @@ def test_numbers_are_rounded_as_the_tables_print_them() -> None:
 
 def test_the_same_board_gives_the_same_bytes_in_another_process() -> None:
     code = (
-        "import hashlib; from bench.board.render import site; from tests.boards import board\n"
-        "for name, content in sorted(site.files(board(datasets=('cola',))).items()):\n"
+        "import hashlib; from bench.board.render import site\n"
+        "from tests.helpers.synthetic_board import synthetic_board\n"
+        "for name, content in sorted(site.files(synthetic_board(datasets=('cola',))).items()):\n"
         "    print(name, hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest())"
     )
     first, second = (
@@ -153,7 +154,7 @@ def test_a_board_of_another_schema_is_refused() -> None:
     from bench.board.render import site
 
     with pytest.raises(BenchError, match="schema 2, this version reads 1: make it anew"):
-        site.files({**board(datasets=("cola",)), "schema": 2})
+        site.files({**synthetic_board(datasets=("cola",)), "schema": 2})
 
 
 def test_a_board_without_cells_is_a_page_too() -> None:

@@ -14,53 +14,53 @@ import torch
 from bench import mixing
 from bench.experiment.surfaces import gradients
 from bench.isolation import view
-from tests.worlds import World, pictures, sentences
+from tests.helpers.scenarios import GradientScenario, image_scenario, text_scenario
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def one_by_one(world: World) -> dict[str, np.ndarray]:
+def one_by_one(scenario: GradientScenario) -> dict[str, np.ndarray]:
     """By plain autograd, through bench.mixing.apply on all examples at once."""
-    weights = {n: w.requires_grad_() for n, w in world.victim.tensors(torch.float64).items()}
-    inputs = torch.tensor(world.vectors if world.images is None else world.images, dtype=torch.float64)
-    labels = torch.tensor(world.labels, dtype=torch.float64)
+    weights = {n: w.requires_grad_() for n, w in scenario.victim.tensors(torch.float64).items()}
+    inputs = torch.tensor(scenario.vectors if scenario.images is None else scenario.images, dtype=torch.float64)
+    labels = torch.tensor(scenario.labels, dtype=torch.float64)
     found: dict[str, list[np.ndarray]] = {name: [] for name in weights}
-    for i in range(len(world.key.owner)):
-        released = mixing.apply(world.victim.represent(weights, inputs), world.key)
-        loss = world.victim.loss(weights, released[i : i + 1], labels[i : i + 1])
+    for i in range(len(scenario.key.owner)):
+        released = mixing.apply(scenario.victim.represent(weights, inputs), scenario.key)
+        loss = scenario.victim.loss(weights, released[i : i + 1], labels[i : i + 1])
         for name, value in zip(weights, torch.autograd.grad(loss, list(weights.values())), strict=True):
             found[name].append(value.numpy())
     return {name: np.stack(values) for name, values in found.items()}
 
 
 @pytest.mark.parametrize(
-    "world",
-    [pictures(d=6), pictures(d=0, m=0), pictures(d=6, k=3, side=16, channels=3), sentences()],
+    "scenario",
+    [image_scenario(d=6), image_scenario(d=0, m=0), image_scenario(d=6, k=3, side=16, channels=3), text_scenario()],
     ids=["mask", "vanilla", "mix", "text"],
 )
-def test_gradients_flow_through_mix_and_mask(world: World) -> None:
-    expected = one_by_one(world)
-    for name, value in world.gradients().items():
+def test_gradients_flow_through_mix_and_mask(scenario: GradientScenario) -> None:
+    expected = one_by_one(scenario)
+    for name, value in scenario.gradients().items():
         assert value.dtype == np.float32
         assert np.abs(value - expected[name]).max() <= 1e-6 * max(1.0, np.abs(expected[name]).max()), name
 
 
 def test_gradients_are_made_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = sentences(n=7)
-    whole = world.gradients()
-    monkeypatch.setattr(gradients, "BLOCK", 2 * 8 * world.victim.parameters)
-    rows = [rows for rows, _ in world.source.blocks()]
+    scenario = text_scenario(n=7)
+    whole = scenario.gradients()
+    monkeypatch.setattr(gradients, "BLOCK", 2 * 8 * scenario.victim.parameters)
+    rows = [rows for rows, _ in scenario.source.blocks()]
     assert [r.start for r in rows] == [0, 2, 4, 6]
-    for name, value in world.gradients().items():
+    for name, value in scenario.gradients().items():
         assert np.allclose(value, whole[name], atol=1e-7)
 
 
 def test_the_view_holds_gradients_and_model_and_no_encodings(tmp_path: Path) -> None:
-    world = pictures(n=3, d=4)
-    seen = world.view(tmp_path, {"gradients"})
+    scenario = image_scenario(n=3, d=4)
+    seen = scenario.view(tmp_path, {"gradients"})
     assert sorted(p.name for p in tmp_path.iterdir()) == ["gradients", "model", "view.json"]
-    assert np.array_equal(seen.gradients["hidden.weight"], world.gradients()["hidden.weight"])
-    assert np.array_equal(seen.model.weights["conv2.weight"], world.victim.weights["conv2.weight"])
+    assert np.array_equal(seen.gradients["hidden.weight"], scenario.gradients()["hidden.weight"])
+    assert np.array_equal(seen.model.weights["conv2.weight"], scenario.victim.weights["conv2.weight"])
     assert (seen.model.picture, seen.model.outputs, seen.model.batch) == ((1, 8, 8), 4, 1)
     with pytest.raises(view.NotGranted, match="add 'labels' to sees"):
         _ = seen.labels

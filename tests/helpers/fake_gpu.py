@@ -35,7 +35,7 @@ PRODUCTS = {
 CROSSING = {"copy_", "to", "cpu", "cuda", "as_tensor", "tensor", "_has_compatible_shallow_copy_type"}
 
 
-def there(tensor: Tensor) -> bool:
+def on_gpu(tensor: Tensor) -> bool:
     """Is this tensor on the pretended GPU?"""
     return getattr(tensor, "_there", False)
 
@@ -54,7 +54,7 @@ def is_cuda(device: Any) -> bool:
     return str(device).startswith("cuda")
 
 
-class Pretend(TorchFunctionMode):
+class FakeGpu(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self.pinned: list[str] = []
@@ -65,15 +65,15 @@ class Pretend(TorchFunctionMode):
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
         if func == GET_DEVICE:
-            return torch.device("cuda:0" if there(args[0]) else "cpu")
+            return torch.device("cuda:0" if on_gpu(args[0]) else "cpu")
         if func in (GET_IS_CUDA, GET_IS_CPU):
-            return there(args[0]) == (func == GET_IS_CUDA)
+            return on_gpu(args[0]) == (func == GET_IS_CUDA)
         if func == SET_DATA:
             func(*args)
-            args[0]._there = there(args[1])
+            args[0]._there = on_gpu(args[1])
             return None
         inputs = [*tensors(args), *tensors(kwargs)]
-        remote = any(map(there, inputs))
+        remote = any(map(on_gpu, inputs))
         if name in ("numpy", "__array__") and remote:
             raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu()")
         self._check(name, args, inputs)
@@ -110,10 +110,10 @@ class Pretend(TorchFunctionMode):
     def _check(self, name: str, args: Any, inputs: list[Tensor]) -> None:
         # A number by itself may come from the CPU; an index too, but not the other way round.
         if name in ("__getitem__", "__setitem__", "index_put_"):
-            wrong = not there(args[0]) and any(there(t) for t in tensors(args[1:]))
+            wrong = not on_gpu(args[0]) and any(on_gpu(t) for t in tensors(args[1:]))
         else:
-            local = [t for t in inputs if not there(t) and t.dim()]
-            wrong = bool(local) and len(local) < len(inputs) and any(map(there, inputs)) and name not in CROSSING
+            local = [t for t in inputs if not on_gpu(t) and t.dim()]
+            wrong = bool(local) and len(local) < len(inputs) and any(map(on_gpu, inputs)) and name not in CROSSING
         if wrong:
             raise RuntimeError(f"Expected all tensors to be on the same device, cuda:0 and cpu: {name} at {_caller()}")
 

@@ -16,7 +16,7 @@ from bench.records.store import path_of
 Record = dict[str, Any]
 
 
-def made(
+def attack_record(
     defense: str = "none",
     attack: str = "rss",
     leak: Sequence[float] | np.ndarray = (1.0, 0.0, 1.0, 1.0),
@@ -59,16 +59,16 @@ def made(
     return {**record, **more}
 
 
-def failed(*args: Any, status: str = "failed", error: str = "the dog ate it", **options: Any) -> Record:
-    record = made(*args, **options)
+def failed_record(*args: Any, status: str = "failed", error: str = "the dog ate it", **options: Any) -> Record:
+    record = attack_record(*args, **options)
     del record["outcomes"]
     return {**record, "status": status, "error": error, "metrics": {}, "id": record["id"][::-1]}
 
 
-def priced(
+def utility_record(
     defense: str, accuracy: float | None, *, seed: int = 0, dataset: str = "sst2", suites: dict[str, int] | None = None
 ) -> Record:
-    record = made(defense, seed=seed, dataset=dataset, suites=suites)
+    record = attack_record(defense, seed=seed, dataset=dataset, suites=suites)
     for part in ("attack", "protocol", "outcomes", "salt"):
         del record[part]
     training = {"epochs": 5, "shared": False}
@@ -76,7 +76,7 @@ def priced(
     return {**record, **numbers, "id": f"u{record['id'][1:]}", "cost": {"train_s": 1.0}}
 
 
-def saved(folder: Path, *records: Record) -> Path:
+def write_records(folder: Path, *records: Record) -> Path:
     for record in records:
         path = path_of(folder, record)
         path.parent.mkdir(parents=True, exist_ok=True)

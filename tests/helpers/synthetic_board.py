@@ -27,10 +27,10 @@ WORDS = (
 )
 METRICS = ("identity", "jaccard", "tfidf", "label", "sbert", "hit", "recall", "success")
 # What a stranger may put wherever a record holds text.
-HOSTILE = "</script><img src=x onerror=alert(1)><!--<script>$\\frac{\x07\ud800"
+HOSTILE_TEXT = "</script><img src=x onerror=alert(1)><!--<script>$\\frac{\x07\ud800"
 
 
-def board(
+def synthetic_board(
     datasets: tuple[str, ...] = ("cola", "sst2"), encoders: tuple[str, ...] = ("minilm",), rows: int | None = None
 ) -> dict[str, Any]:
     """Every attack on every defense; with `rows`, as many made-up data sets as that many cells need."""
@@ -58,15 +58,17 @@ def board(
     }
 
 
-def hostile() -> dict[str, Any]:
+def hostile_board() -> dict[str, Any]:
     """A board on which every text comes from someone who means harm."""
-    made = board(datasets=("cola",))
+    made = synthetic_board(datasets=("cola",))
     for cell in made["cells"][:12]:
-        cell |= {"defense": f"evil:x={HOSTILE}", "protocol": HOSTILE, "command": f"bench run {HOSTILE}"}
-        cell["failed"] = [{"id": HOSTILE, "seed": 0, "status": "failed", "error": HOSTILE}]
-        cell["samples"] = [{"example": HOSTILE, "answer": HOSTILE, "right": True, "jaccard": 1.0, "sbert": 1.0}]
-        cell["published"] = [{"metric": "recall", "value": 0.5, "source": HOSTILE}]
-        cell["suites"] = ["main", HOSTILE]
+        cell |= {"defense": f"evil:x={HOSTILE_TEXT}", "protocol": HOSTILE_TEXT, "command": f"bench run {HOSTILE_TEXT}"}
+        cell["failed"] = [{"id": HOSTILE_TEXT, "seed": 0, "status": "failed", "error": HOSTILE_TEXT}]
+        cell["samples"] = [
+            {"example": HOSTILE_TEXT, "answer": HOSTILE_TEXT, "right": True, "jaccard": 1.0, "sbert": 1.0}
+        ]
+        cell["published"] = [{"metric": "recall", "value": 0.5, "source": HOSTILE_TEXT}]
+        cell["suites"] = ["main", HOSTILE_TEXT]
     # And one attack that is judged by something that is not a share.
     made["cells"][-1] |= {
         "metric": "error",
@@ -75,7 +77,7 @@ def hostile() -> dict[str, Any]:
         "high": 1.8,
         "metrics": {"error": [1.7, 1.6, 1.8, 2]},
     }
-    made["suites"][HOSTILE] = {"version": 1, "title": HOSTILE, "holes": 0, "failed": 0}
+    made["suites"][HOSTILE_TEXT] = {"version": 1, "title": HOSTILE_TEXT, "holes": 0, "failed": 0}
     return made
 
 

@@ -1,4 +1,4 @@
-"""Small victims whose gradients are known: a picture model and a text head, under a key that the test holds."""
+"""Small scenarios whose gradients are known: an image model and a text head, under a key that the test holds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.toolkit.networks import Victim, body_weights, head_weights, layer
 
 
 @dataclass
-class World:
+class GradientScenario:
     victim: Victim
     images: np.ndarray | None
     vectors: np.ndarray
@@ -47,7 +47,9 @@ def draw_key(n: int, k: int, dim: int, m: int, rng: np.random.Generator) -> Key:
     return Key(members[:, 0], members, mixing.draw_weights(n, k, "half-normal", rng), mask, pool)
 
 
-def pictures(n: int = 3, d: int = 6, k: int = 1, m: int = 1, side: int = 8, channels: int = 1, seed: int = 0) -> World:
+def image_scenario(
+    n: int = 3, d: int = 6, k: int = 1, m: int = 1, side: int = 8, channels: int = 1, seed: int = 0
+) -> GradientScenario:
     rng = np.random.default_rng(seed)
     picture = (channels, side, side)
     weights = body_weights(picture, d, rng)
@@ -56,12 +58,12 @@ def pictures(n: int = 3, d: int = 6, k: int = 1, m: int = 1, side: int = 8, chan
     images = rng.random((n, *picture), dtype=np.float32)
     key = draw_key(n, k, dim, m, rng)
     labels = mixing.mix(np.eye(4, dtype=np.float32)[rng.integers(0, 4, n)], key.members, key.weights)
-    return World(victim, images, np.zeros((n, dim), np.float32), labels, key)
+    return GradientScenario(victim, images, np.zeros((n, dim), np.float32), labels, key)
 
 
-def sentences(n: int = 5, dim: int = 12, k: int = 2, m: int = 3, seed: int = 0) -> World:
+def text_scenario(n: int = 5, dim: int = 12, k: int = 2, m: int = 3, seed: int = 0) -> GradientScenario:
     rng = np.random.default_rng(seed)
     victim = Victim(head_weights(dim, 3, 3, np.random.default_rng(seed)))
     key = draw_key(n, k, dim, m, rng)
     labels = mixing.mix(np.eye(3, dtype=np.float32)[rng.integers(0, 3, n)], key.members, key.weights)
-    return World(victim, None, rng.standard_normal((n, dim)).astype(np.float32), labels, key)
+    return GradientScenario(victim, None, rng.standard_normal((n, dim)).astype(np.float32), labels, key)
