@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,33 @@ from bench.records import store
 from bench.records.model import Record
 
 # What a repetition must give again. Times, memory and versions may differ.
-COMPARED = ("status", "error", "metrics", "notes", "details")
+COMPARED = ("status", "error", "metrics", "outcomes", "majority", "held_out", "notes", "details")
 TIMES = "seconds"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A value that came out differently."""
+
+    where: str
+    before: Any
+    after: Any
+
+    @property
+    def size(self) -> float:
+        """Relative to the larger of the two, and at least to 1; infinite where they are no numbers."""
+        if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in (self.before, self.after)):
+            return math.inf
+        return abs(self.before - self.after) / max(1.0, abs(self.before), abs(self.after))
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.before} on record, {self.after} now"
+
+
+def compare(old: Record, new: Record) -> list[Difference]:
+    """Every measured value in which two records of one cell differ."""
+    before, after = old.to_dict(), new.to_dict()
+    return [found for key in COMPARED for found in _differences(key, before.get(key), after.get(key))]
 
 
 def open_record(path: Path) -> Record:
@@ -35,7 +61,7 @@ def open_record(path: Path) -> Record:
 
 def run(
     cell: Cell, old: Record, device: str, limits: process.Limits, stage: Stage, note: Callable[[str], None]
-) -> tuple[Record, list[str]]:
+) -> tuple[Record, list[Difference]]:
     """The record of the repetition, and every number in which it differs from the old one."""
     about = identity.describe(cell)
     if about.id != old.id:
@@ -46,13 +72,15 @@ def run(
     # With as many threads as then: the last bits of a sum may depend on it.
     limits = replace(limits, threads=old["cost"].get("threads"))
     record, _ = execute(cell, about, device=device, limits=limits, stage=stage, salt=old["salt"])
-    before, after = old.to_dict(), record.to_dict()
-    return record, [text for key in COMPARED for text in _differences(key, before.get(key), after.get(key))]
+    return record, compare(old, record)
 
 
-def _differences(where: str, old: Any, new: Any) -> Iterator[str]:
+def _differences(where: str, old: Any, new: Any) -> Iterator[Difference]:
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted(key for key in {*old, *new} if TIMES not in key):
             yield from _differences(f"{where}.{key}", old.get(key), new.get(key))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for i, (one, other) in enumerate(zip(old, new, strict=True)):
+            yield from _differences(f"{where}[{i}]", one, other)
     elif old != new:
-        yield f"{where}: {old} on record, {new} now"
+        yield Difference(where, old, new)
