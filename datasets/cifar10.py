@@ -15,6 +15,7 @@ import numpy as np
 
 from bench import DataError, Examples, dataset
 from bench.errors import BenchError
+from bench.system import hub
 from bench.system.paths import data_dir
 
 HUB = "uoft-cs/cifar10"
@@ -57,20 +58,17 @@ def _from_file(folder: Path, part: str) -> tuple[Any, Any]:
 
 def _from_hub(part: str) -> tuple[Any, Any]:
     import pandas as pd
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
         from PIL import Image
     except ModuleNotFoundError as error:
         raise BenchError("cifar10 from the hub needs Pillow: pip install 'hideseek[images]'") from error
-    try:
-        path = hf_hub_download(HUB, f"plain_text/{part}-00000-of-00001.parquet", repo_type="dataset")
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise BenchError(
-            f"cannot fetch cifar10 from the hub ({type(error).__name__}): connect to it, set BENCH_DATA_DIR to a "
-            "folder that holds cifar10/*.npz, or use --dataset digits"
-        ) from error
+    path = hub.dataset_file(
+        HUB,
+        f"plain_text/{part}-00000-of-00001.parquet",
+        what="cifar10",
+        otherwise="set BENCH_DATA_DIR to a folder that holds cifar10/*.npz, or use --dataset digits",
+    )
     table = pd.read_parquet(path)
     images = np.stack([np.asarray(Image.open(io.BytesIO(cell["bytes"])).convert("RGB")) for cell in table["img"]])
     return images, table["label"].to_numpy()

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from bench import DataError, Examples, dataset
 from bench.arrays import PAIR
-from bench.errors import BenchError
+from bench.system import hub
 from bench.system.paths import data_dir
 
 HUB = "nyu-mll/glue"
@@ -66,21 +66,17 @@ class Glue:
 
     def _from_hub(self, split: str) -> Examples:
         import pandas as pd
-        from huggingface_hub import hf_hub_download
-        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-        name = f"{self.config}/{split}-00000-of-00001.parquet"
-        try:
-            path = hf_hub_download(HUB, name, repo_type="dataset")
-        except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-            raise BenchError(
-                f"cannot fetch {self.config} from the hub ({type(error).__name__}): connect to it, set BENCH_DATA_DIR "
-                f"to a folder that holds glue/{self.task}/*.tsv, or use --dataset demo"
-            ) from error
+        path = hub.dataset_file(
+            HUB,
+            f"{self.config}/{split}-00000-of-00001.parquet",
+            what=self.config,
+            otherwise=f"set BENCH_DATA_DIR to a folder that holds glue/{self.task}/*.tsv, or use --dataset demo",
+        )
         table = pd.read_parquet(path)
         labels: list[Any] = table["label"].tolist()
         named = [self.classes[int(y)] for y in labels] if self.classes else labels
-        return self._examples([table[c].astype(str).tolist() for c in self.hub_text], named, path)
+        return self._examples([table[c].astype(str).tolist() for c in self.hub_text], named, str(path))
 
     def _examples(self, columns: list[list[str]], labels: list[Any], where: str) -> Examples:
         texts = [PAIR.join(" ".join(part.split()) for part in row) for row in zip(*columns, strict=True)]

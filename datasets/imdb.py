@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from bench import DataError, Examples, dataset
-from bench.errors import BenchError
+from bench.system import hub
 from bench.system.paths import data_dir
 from bench.system.text import read_lines
 
@@ -36,16 +36,12 @@ class IMDB:
 
 def _from_hub() -> list[str]:
     import pandas as pd
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-    name = "plain_text/unsupervised-00000-of-00001.parquet"
-    try:
-        path = hf_hub_download("stanfordnlp/imdb", name, repo_type="dataset")
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise BenchError(
-            f"cannot fetch imdb from the hub ({type(error).__name__}): connect to it, or set BENCH_DATA_DIR to a "
-            "folder that holds public/imdb-sentences.txt.gz"
-        ) from error
+    path = hub.dataset_file(
+        "stanfordnlp/imdb",
+        "plain_text/unsupervised-00000-of-00001.parquet",
+        what="imdb",
+        otherwise="or set BENCH_DATA_DIR to a folder that holds public/imdb-sentences.txt.gz",
+    )
     reviews = pd.read_parquet(path)["text"].str.replace("<br />", " ", regex=False)
     return [" ".join(s.split()) for review in reviews for s in _SENTENCE.split(review) if len(s.split()) > 3]

