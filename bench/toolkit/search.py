@@ -1,13 +1,12 @@
 """Exact nearest neighbours by cosine, with the engine that is fastest for the size.
 
-Measured on 2 cores (benchmarks/search.py): torch's matrix product with a partial sort beats faiss's flat index on the
-CPU 1.6 to 2.2 times at every size tried, so faiss serves on GPUs. Small searches use NumPy, which is done before torch
-has been imported. Scores are made in blocks of at most 64 MiB, so memory stays bounded whatever the corpus.
+torch's matrix product with a partial sort, on the CPU as on a GPU; small searches use NumPy, which is done before
+torch has been imported. benchmarks/search.py compares both with faiss's flat index, which is no engine here: it rounds
+otherwise and promises no order among equals, so the same search would name other rows. Scores are made in blocks of at
+most 64 MiB, so memory stays bounded whatever the corpus.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +27,7 @@ def nearest(queries: npt.ArrayLike, vectors: npt.ArrayLike, top: int = 1, *, dev
     top = min(top, len(v))
     if top < 1:
         raise DataError(f"cannot name {top} sentences out of a corpus of {len(v)}")
-    if device.startswith("cuda"):
-        return _with_faiss(q, v, top) if _faiss_gpu() else _with_torch(q, v, top, device)
-    small = float(len(q)) * v.size < SMALL
+    small = device == "cpu" and float(len(q)) * v.size < SMALL
     return _with_numpy(q, v, top) if small else _with_torch(q, v, top, device)
 
 
@@ -97,17 +94,3 @@ def _with_torch(q: Floats, v: Floats, top: int, device: str) -> Ints:
             out[at + tied] = _largest(scores[tied].cpu().numpy(), top)
     return out
 
-
-def _with_faiss(q: Floats, v: Floats, top: int) -> Ints:
-    import faiss
-
-    index: Any = faiss.index_cpu_to_all_gpus(faiss.IndexFlatIP(v.shape[1]))
-    index.add(v)
-    rows: Ints = index.search(q, top)[1]
-    return rows
-
-
-def _faiss_gpu() -> bool:
-    import faiss
-
-    return bool(getattr(faiss, "get_num_gpus", lambda: 0)())

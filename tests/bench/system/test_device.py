@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -194,40 +193,7 @@ def test_xie_hongs_network_is_not_pinned_to_the_cpu() -> None:
     assert not gpu.pinned
 
 
-# Which engine searches on a GPU.
-
-
-def test_faiss_searches_on_gpus_where_it_sees_any(monkeypatch: pytest.MonkeyPatch) -> None:
-    used: list[str] = []
-
-    class Flat:
-        def __init__(self, dim: int):
-            self.dim = dim
-
-        def add(self, rows: np.ndarray) -> None:
-            self.rows = rows
-
-        def search(self, queries: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
-            scores = queries @ self.rows.T
-            order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
-            return np.take_along_axis(scores, order, axis=1), order
-
-    def spread(index: Flat) -> Flat:
-        used.append("all gpus")
-        return index
-
-    fake = SimpleNamespace(get_num_gpus=lambda: 1, IndexFlatIP=Flat, index_cpu_to_all_gpus=spread)
-    monkeypatch.setitem(sys.modules, "faiss", fake)  # type: ignore[arg-type]
-    found = search.nearest(VECTORS[:5], VECTORS, 2, device="cuda")
-    assert used == ["all gpus"]
-    assert np.array_equal(found, search.nearest(VECTORS[:5], VECTORS, 2))
-    search.nearest(VECTORS[:5], VECTORS, 2, device="cpu")
-    assert used == ["all gpus"]
-
-
-@pytest.mark.parametrize("faiss", [SimpleNamespace(), SimpleNamespace(get_num_gpus=lambda: 0)])
-def test_torch_searches_on_the_gpu_where_faiss_cannot(faiss: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "faiss", faiss)
+def test_search_runs_on_the_gpu_and_names_the_same_rows() -> None:
     with FakeGpu() as gpu:
         found = search.nearest(VECTORS[:5], VECTORS, 2, device="cuda")
     assert gpu.made
