@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from bench import __version__
-from bench.cli import leaderboard, plugin, run, show, submit, utility
+from bench.cli import leaderboard, plugin, records, run, show, submit, utility
 from bench.cli import list as listing
 from bench.errors import BenchError
 
@@ -48,6 +48,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"hideseek {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    for command in (listing, run, utility, plugin, submit, leaderboard, show):
+    for command in (listing, run, utility, plugin, submit, leaderboard, show, records):
         command.add(commands)
     return parser

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from bench.encoders.sentence_bert import SentenceBert
-from bench.experiment.cells import Cell, Chosen, Trial, cells
+from bench.experiment.cells import Cell, Chosen, Trial, cells, trials
 from bench.experiment.provenance import code_of
 from bench.experiment.setup import load, protocol_for
 from bench.plugins.protocol import Protocol
@@ -71,6 +71,13 @@ def cell_of(registry: Registry, record: AttackRecord) -> Cell:
     sizes = {**record.protocol.model_dump(), "public": record.public and record.public.label}
     (cell,) = cells(registry, axes, sizes, sealed=record.sealed)
     return cell
+
+
+def trial_of(registry: Registry, record: UtilityRecord) -> Trial:
+    """The same for a record of training."""
+    axes = {kind: [getattr(record, kind).label] for kind in ("dataset", "encoder", "defense")} | {"seed": [record.seed]}
+    (trial,) = trials(registry, axes)
+    return trial
 
 
 def forget() -> None:

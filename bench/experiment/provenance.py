@@ -25,7 +25,8 @@ from bench.system.paths import ledger_file
 Find = Callable[[str, str], Entry]
 """the plugin of a kind and a name, such as `Registry.get`"""
 
-PACKAGE = ROOT / "bench" if IN_CHECKOUT else Path(__file__).resolve().parent.parent
+HOME = ROOT if IN_CHECKOUT else Path(__file__).resolve().parent.parent.parent
+"""the folder that holds bench/, and in a checkout the plugins' folders, too"""
 COUNTED = (
     *("bench.types", "bench.arrays", "bench.system.seeds", "bench.system.text", "bench.plugins.protocol"),
     *("bench.toolkit", "bench.encoders", "bench.scoring", "bench.experiment"),
@@ -56,15 +57,17 @@ class Standing:
     """components whose code has changed, or cannot be found here"""
 
 
-def code_of(record: Record, find: Find) -> dict[str, str]:
-    """The hash of every component that has a part in a record, as the code is now."""
-    return {component: _hash(entries) for component, entries in entry_points(record, find).items()}
+def code_of(record: Record, find: Find, home: Path = HOME) -> dict[str, str]:
+    """The hash of every component that has a part in a record, as the code in `home` is now."""
+    return {component: _hash(entries, home) for component, entries in entry_points(record, find).items()}
 
 
 def definitions_of(record: Record, find: Find) -> dict[str, list[str]]:
     """The definitions that each component's hash covers."""
-    found = entry_points(record, find)
-    return {name: [str(d) for d in _reader(_packages(entries)).reachable(entries)] for name, entries in found.items()}
+    return {
+        name: [str(definition) for definition in _new_reader(entries, HOME).reachable(entries)]
+        for name, entries in entry_points(record, find).items()
+    }
 
 
 def standing(record: Record, registry: Registry, known: Ledger | None = None) -> Standing:
@@ -114,35 +117,37 @@ def _class(entry: Entry) -> str:
     return f"{entry.module}:{entry.cls}"
 
 
-def _hash(entries: tuple[str, ...]) -> str:
+def _hash(entries: tuple[str, ...], home: Path) -> str:
     # A plugin's file may be edited while a worker lives, and is then loaded anew; modules stay as they were loaded.
     files = {place for entry in entries if (place := entry.rpartition(":")[0]).endswith(".py")}
     stamps = tuple((file, Path(file).stat().st_mtime_ns) for file in sorted(files))
-    return _hashed(entries, stamps)
+    return _hashed(entries, home, stamps)
 
 
 @lru_cache(maxsize=512)
-def _hashed(entries: tuple[str, ...], stamps: tuple[tuple[str, int], ...]) -> str:
-    reader = _new_reader(_packages(entries)) if stamps else _reader(_packages(entries))
+def _hashed(entries: tuple[str, ...], home: Path, stamps: tuple[tuple[str, int], ...]) -> str:
+    reader = _new_reader(entries, home) if _packages(entries) else _reader(home)
     return reader.fingerprint(entries)
 
 
 def _packages(entries: tuple[str, ...]) -> frozenset[str]:
-    """The packages of plugins that other people wrote, all of whose code counts."""
+    """The files and packages of plugins that other people wrote, all of whose code counts."""
     modules = (entry.rpartition(":")[0] for entry in entries)
     return frozenset(m if m.endswith(".py") else m.split(".")[0] for m in modules) - {"bench"}
 
 
-@lru_cache(maxsize=16)
-def _reader(packages: frozenset[str]) -> Reader:
-    return _new_reader(packages)
+@lru_cache(maxsize=4)
+def _reader(home: Path) -> Reader:
+    """For this project's own code, which is read once."""
+    return _new_reader((), home)
 
 
-def _new_reader(packages: frozenset[str]) -> Reader:
-    return Reader(lambda name: _locate(name, packages), (*COUNTED, *packages), EXPORTS)
+def _new_reader(entries: tuple[str, ...], home: Path) -> Reader:
+    packages = _packages(entries)
+    return Reader(lambda name: _locate(name, packages, home), (*COUNTED, *packages), EXPORTS)
 
 
-def _locate(name: str, packages: frozenset[str]) -> Path | None:
+def _locate(name: str, packages: frozenset[str], home: Path) -> Path | None:
     if name.endswith(".py"):
         return Path(name)
     top, *rest = name.split(".")
@@ -150,8 +155,9 @@ def _locate(name: str, packages: frozenset[str]) -> Path | None:
         return _of_plugin(name)
     if top != "bench":
         return None
-    for home in (PACKAGE, ROOT) if IN_CHECKOUT else (PACKAGE,):
-        place = home.joinpath(*rest)
+    # In a checkout attacks/, defenses/ and datasets/ stand beside bench/, not inside it.
+    for folder in (home / "bench", home):
+        place = folder.joinpath(*rest)
         for path in (place.with_suffix(".py"), place / "__init__.py"):
             if path.is_file():
                 return path

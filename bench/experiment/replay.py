@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import UsageError
-from bench.experiment import identity
+from bench.experiment import identity, utility
 from bench.experiment.cells import Cell
 from bench.experiment.execute import Stage, execute
+from bench.experiment.training import Training
 from bench.isolation import process, sandbox
+from bench.plugins.registry import Registry
 from bench.records import store
-from bench.records.model import Record
+from bench.records.model import AttackRecord, Record, UtilityRecord
 
 # What a repetition must give again. Times, memory and versions may differ.
 COMPARED = ("status", "error", "metrics", "outcomes", "majority", "held_out", "notes", "details")
@@ -73,6 +75,19 @@ def run(
     limits = replace(limits, threads=old["cost"].get("threads"))
     record, _ = execute(cell, about, device=device, limits=limits, stage=stage, salt=old["salt"])
     return record, compare(old, record)
+
+
+def repeat(record: Record, registry: Registry, device: str, stage: Stage) -> Record:
+    """The record of another run of the same cell or training, with as many threads: sums may depend on it."""
+    if isinstance(record, AttackRecord):
+        cell = identity.cell_of(registry, record)
+        limits = process.Limits(threads=record.cost.threads)
+        return execute(cell, identity.describe(cell), device=device, limits=limits, stage=stage, salt=record.salt)[0]
+    assert isinstance(record, UtilityRecord)
+    trial = identity.trial_of(registry, record)
+    about = identity.describe_utility(trial, record.training)
+    measured = utility.measure(trial, Training(**record.training), device=device, progress=stage)
+    return about.replace(cost={"train_s": measured.pop("seconds")}, **measured)
 
 
 def _differences(where: str, old: Any, new: Any) -> Iterator[Difference]:

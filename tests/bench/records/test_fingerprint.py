@@ -35,7 +35,7 @@ class Scorer:
 
         return best(0.0) * self.rounds
 ''',
-    "house.numbers": '''
+    "house.numbers": """
 import numpy as np
 
 FACTOR = 2.0
@@ -48,7 +48,7 @@ def mean(values, start=0):
 
 def other():
     return UNUSED
-''',
+""",
     "house.errors": '''
 class Wrong(Exception):
     """Something is wrong."""
@@ -139,7 +139,9 @@ def test_a_moved_module_and_renamed_definitions_keep_the_hash(house: House, tmp_
     moved["house.moved.arithmetic"] = moved.pop("house.numbers").replace("def mean", "def average")
     moved["house.scoring"] = (
         SOURCE["house.scoring"]
-        .replace("from house import errors, numbers\n", "from house import errors\nfrom house.moved import arithmetic\n")
+        .replace(
+            "from house import errors, numbers\n", "from house import errors\nfrom house.moved import arithmetic\n"
+        )
         .replace("from house.numbers import FACTOR as SCALE", "from house.moved.arithmetic import FACTOR")
         .replace("SCALE", "FACTOR")
         .replace("numbers.mean", "arithmetic.average")
@@ -155,7 +157,9 @@ def test_a_local_name_is_not_taken_for_a_global_one(house: House) -> None:
 
 
 def test_functions_that_call_each_other_are_hashed(house: House) -> None:
-    house.write("house.numbers", "def even(n):\n    return n == 0 or odd(n - 1)\n\n\ndef odd(n):\n    return even(n - 1)\n")
+    house.write(
+        "house.numbers", "def even(n):\n    return n == 0 or odd(n - 1)\n\n\ndef odd(n):\n    return even(n - 1)\n"
+    )
     before = house.hash("house.numbers:even")
     house.change("house.numbers", "return even(n - 1)", "return not even(n)")
     assert house.hash("house.numbers:even") != before
@@ -179,5 +183,5 @@ def test_reachable_definitions_are_named(house: House) -> None:
 
 
 def test_a_missing_entry_point_is_an_error(house: House) -> None:
-    with pytest.raises(LookupError, match="house.scoring:gone"):
+    with pytest.raises(LookupError, match=r"house\.scoring:gone"):
         house.hash("house.scoring:gone")

@@ -49,6 +49,6 @@ def test_where_there_is_no_file_nothing_is_joined(tmp_path: Path) -> None:
 def test_a_damaged_ledger_is_one_line(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "equivalent.toml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match="equivalent.toml") as caught:
+    with pytest.raises(DataError, match=r"equivalent\.toml") as caught:
         ledger.read(path)
     assert said in str(caught.value)

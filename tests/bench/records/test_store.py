@@ -57,7 +57,7 @@ def test_a_suite_is_added_once() -> None:
 def test_what_is_no_record_is_said_with_its_file(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "some.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match="some.json") as caught:
+    with pytest.raises(DataError, match=r"some\.json") as caught:
         store.parse(path)
     assert said in str(caught.value)
 

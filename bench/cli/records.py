@@ -1,0 +1,155 @@
+"""`bench records`: whether today's code stands behind the published records, and carrying them over a change of it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from bench.experiment.migration import Replayed
+    from bench.experiment.provenance import Standing
+    from bench.plugins.registry import Registry
+    from bench.records.model import Record
+
+PUBLISHED = Path("leaderboards") / "records"
+SHOWN = 20
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser("records", help="whether today's code stands behind records")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    verify = actions.add_parser(
+        "verify",
+        help="current, equivalent or stale, and which component changed",
+        description="Compares the code that made each record with the code of today, component by component. "
+        "Equivalent: the code has changed, and cells that were run again gave the same numbers.",
+        epilog="Exit status: 0, or 1 if a record is stale or cannot be read; 2 usage.",
+    )
+    verify.add_argument("--json", action="store_true", help="one entry for each record")
+    verify.set_defaults(call=_verify)
+    replay = actions.add_parser(
+        "replay",
+        help="run a sample of the records again and compare",
+        epilog="Exit status: 0 all agree, 1 some do not, 2 usage.",
+    )
+    replay.set_defaults(call=_replay)
+    migrate = actions.add_parser(
+        "migrate",
+        help="carry stale records over a change of code that changed no number",
+        description="Runs a stratified sample of the stale records again, at least one for every change, and joins "
+        "old and new code in leaderboards/equivalent.toml where all numbers agree.",
+        epilog="Exit status: 0 all carried over, 1 some not, 2 usage.",
+    )
+    migrate.add_argument("--reason", required=True, metavar="TEXT", help="what was changed, for the ledger")
+    migrate.set_defaults(call=_migrate)
+    for action in (replay, migrate):
+        action.add_argument("--sample", type=int, default=20, metavar="N", help="records to run again (default: 20)")
+        action.add_argument("--device", default="cpu", metavar="DEV", help="default: cpu")
+    for action in (verify, replay, migrate):
+        action.add_argument("--results", type=Path, default=PUBLISHED, metavar="DIR", help=f"default: {PUBLISHED}")
+        action.add_argument("--plugin", action="append", default=[], metavar="FILE", help="a Python file with plugins")
+
+
+def _verify(args: argparse.Namespace) -> int:
+    from bench.experiment.migration import verify
+
+    records, registry, lost = _read(args)
+    found = verify(records, registry)
+    if args.json:
+        rows = [{"id": r.id, "status": s.status, "changed": list(s.changed)} for r, s in found]
+        print(json.dumps(rows, indent=1))
+    else:
+        _summary(found)
+    return 1 if lost or any(s.status == "stale" for _, s in found) else 0
+
+
+def _replay(args: argparse.Namespace) -> int:
+    from bench.experiment.migration import Replayed, stratified
+    from bench.experiment.replay import compare
+
+    records, registry, _ = _read(args)
+    sample = stratified(records, args.sample, lambda record: set())
+    with _runner(args, registry, len(sample)) as again:
+        replayed = [Replayed(record, compare(record, again(record))) for record in sample]
+    _show_replays(replayed)
+    return 0 if all(run.agrees for run in replayed) else 1
+
+
+def _migrate(args: argparse.Namespace) -> int:
+    from bench.experiment.migration import migrate, verify
+    from bench.records import ledger
+    from bench.system.paths import ledger_file
+
+    records, registry, _ = _read(args)
+    stale = [record for record, found in verify(records, registry) if found.status == "stale"]
+    if not stale:
+        print(f"{len(records)} records: none is stale")
+        return 0
+    with _runner(args, registry, args.sample) as again:
+        result = migrate(stale, registry, args.sample, again, args.reason)
+    _show_replays(result.replayed)
+    if result.accepted:
+        path = ledger_file()
+        ledger.write(path, [*ledger.read(path).entries, *result.accepted])
+        print(f"{path}: {len(result.accepted)} entries added")
+    for change in result.refused:
+        print(f"not carried over: {change.component} {change.before} → {change.after}")
+    return 1 if result.refused else 0
+
+
+def _read(args: argparse.Namespace) -> tuple[list[Record], Registry, int]:
+    from bench.plugins.registry import Registry
+    from bench.records import store
+
+    if getattr(args, "sample", 1) < 1:
+        raise UsageError(f"--sample {args.sample}: at least 1")
+    records: list[Record] = list(store.read_all(args.results))
+    files = sum(1 for _ in args.results.rglob("*.json"))
+    return records, Registry(tuple(args.plugin)), files - len(records)
+
+
+@contextlib.contextmanager
+def _runner(args: argparse.Namespace, registry: Registry, total: int) -> Iterator[Callable[[Record], Record]]:
+    """Runs records again, one after the other, and shows how far it is."""
+    from bench.experiment.replay import repeat
+    from bench.scheduling.progress import Progress
+
+    with Progress() as progress:
+        progress.plan(0, total)
+
+        def again(record: Record) -> Record:
+            line = progress.start(f"{record.id} {record.dataset.label} {record.defense.label}")
+            found = repeat(record, registry, args.device, line.stage)
+            line.done(found)
+            return found
+
+        yield again
+
+
+def _summary(found: Sequence[tuple[Record, Standing]]) -> None:
+    counts = Counter(standing.status for _, standing in found)
+    said = ", ".join(f"{counts[status]} {status}" for status in ("current", "equivalent", "stale", "unknown"))
+    print(f"{len(found)} records: {said}")
+    for status, word in (("stale", "changed"), ("unknown", "not found here")):
+        groups = Counter(", ".join(s.changed) for _, s in found if s.status == status)
+        for components, count in groups.most_common(SHOWN):
+            example = next(r.id for r, s in found if s.status == status and ", ".join(s.changed) == components)
+            print(f"  {status}: {count} records, {word}: {components} (such as {example})")
+
+
+def _show_replays(replayed: Sequence[Replayed]) -> None:
+    for run in replayed:
+        print(f"{run.record.id}: {run.agreement if run.agrees else 'other numbers'}")
+        if not run.agrees:
+            for difference in run.differences[:SHOWN]:
+                print(f"  {difference}")
+    exact = sum(not run.differences for run in replayed)
+    print(f"{len(replayed)} run again: {exact} bit for bit, {sum(run.agrees for run in replayed)} agree")

@@ -1,0 +1,120 @@
+"""Records and the code of today: which records it stands behind, and how to carry them over a change.
+
+A change of code that changes no number makes records stale all the same. A stratified sample of them is run again; if
+the numbers agree, the ledger (bench.records.ledger) joins the old hashes with the new ones, and no cell is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from bench.experiment.provenance import Standing, code_of, published_ledger, standing
+from bench.experiment.replay import Difference, compare
+from bench.plugins.registry import Registry
+from bench.records.ledger import Entry, Ledger
+from bench.records.model import COMPONENTS, AttackRecord, Record
+from bench.records.store import processor
+
+# Kernels of numerical libraries are chosen by processor, so the last bits differ from one to another. Numbers have
+# nine decimals; what differs by more than this was computed differently.
+OTHER_PROCESSOR = 1e-6
+
+
+@dataclass(frozen=True)
+class Change:
+    """A component whose code is another one than when a record was made."""
+
+    component: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A record that was run again."""
+
+    record: Record
+    differences: list[Difference]
+
+    @property
+    def same_processor(self) -> bool:
+        return self.record.versions.get("processor") == processor()
+
+    @property
+    def agrees(self) -> bool:
+        if self.same_processor:
+            return not self.differences
+        return all(difference.size <= OTHER_PROCESSOR for difference in self.differences)
+
+    @property
+    def agreement(self) -> str:
+        if not self.differences:
+            return "bit for bit"
+        largest = max(difference.size for difference in self.differences)
+        return f"to {largest:.0e}, on another processor"
+
+
+@dataclass
+class Migration:
+    """What `migrate` found: entries to write, and what was not carried over."""
+
+    replayed: list[Replayed]
+    accepted: list[Entry] = field(default_factory=list)
+    refused: list[Change] = field(default_factory=list)
+
+
+def verify(records: Iterable[Record], registry: Registry) -> list[tuple[Record, Standing]]:
+    return [(record, standing(record, registry)) for record in records]
+
+
+def changes(record: Record, registry: Registry, known: Ledger | None = None) -> set[Change]:
+    """What has changed since a record was made and is not joined by the ledger."""
+    known = published_ledger() if known is None else known
+    now = code_of(record, registry.get)
+    found = (Change(c, record.code.get(c, ""), now.get(c, "")) for c in COMPONENTS if c in now or c in record.code)
+    return {change for change in found if not known.joins(change.component, change.before, change.after)}
+
+
+def stratified(records: Sequence[Record], count: int, wanted: Callable[[Record], set[Change]]) -> list[Record]:
+    """So many records, or as many as it takes to meet every change once; cheap ones first, then unlike ones."""
+    ordered = sorted(records, key=lambda record: (record.cost.seconds, record.id))
+    chosen: list[Record] = []
+    covered: set[Change] = set()
+    for record in ordered:
+        if not wanted(record) <= covered:
+            covered |= wanted(record)
+            chosen.append(record)
+    seen = {_stratum(record) for record in chosen}
+    for again in (False, True):  # a stratum that is not in the sample yet, then any
+        for record in ordered:
+            if len(chosen) >= count:
+                return chosen
+            if record not in chosen and (again or _stratum(record) not in seen):
+                seen.add(_stratum(record))
+                chosen.append(record)
+    return chosen
+
+
+def migrate(
+    stale: Sequence[Record], registry: Registry, count: int, again: Callable[[Record], Record], reason: str
+) -> Migration:
+    """Run a sample of the stale records again (`again`); a change is accepted if every record that met it agrees."""
+    met = {record.id: changes(record, registry) for record in stale}
+    sample = stratified(stale, count, lambda record: met[record.id])
+    result = Migration([Replayed(record, compare(record, again(record))) for record in sample])
+    for change in sorted({c for found in met.values() for c in found}, key=lambda c: (c.component, c.before)):
+        runs = [run for run in result.replayed if change in met[run.record.id]]
+        if not runs or not all(run.agrees for run in runs):
+            result.refused.append(change)
+            continue
+        worst = max(runs, key=lambda run: max((d.size for d in run.differences), default=0.0))
+        about = {"component": change.component, "from": change.before, "to": change.after, "reason": reason}
+        ids = sorted(run.record.id for run in runs)
+        result.accepted.append(Entry.model_validate({**about, "agreement": worst.agreement, "replayed": ids}))
+    return result
+
+
+def _stratum(record: Record) -> tuple[str, ...]:
+    attack = record.attack.name if isinstance(record, AttackRecord) else "utility"
+    return record.dataset.name, record.encoder.name, record.defense.name, attack
