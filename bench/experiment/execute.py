@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench.errors import BenchError, UsageError
 from bench.experiment import setup
 from bench.experiment.cells import Cell
 from bench.isolation import guess as guesses
 from bench.isolation import process, sandbox, view
-from bench.records.model import AttackRecord
+from bench.records.model import AttackRecord, Record
 from bench.scoring import per_example
 from bench.system.seeds import for_attack, for_score
 from bench.types import Guess, Truth
@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 
 Stage = Callable[[str], None]
 Items = dict[str, Any]
+
+
+class Result(NamedTuple):
+    """What a cell comes to; a worker hands it back as it is, and the process that started the run saves it."""
+
+    record: Record
+    items: Items | None = None
+    """every question with its answer, for --details"""
+    guess: bytes | None = None
+    """the guess as a file, to be kept beside the record (bench.records.guesses)"""
 
 
 class Scenes:
@@ -66,8 +76,8 @@ def execute(
     stage: Stage,
     scenes: Scenes | None = None,
     salt: str | None = None,
-) -> tuple[AttackRecord, Items | None]:
-    """The record, and every question with its answer. `salt` draws a sealed cell's key again."""
+) -> Result:
+    """`salt` draws a sealed cell's key again."""
     salt = salt or (secrets.token_hex(32) if cell.sealed else None)
     found: dict[str, Any] = {}
 
@@ -83,9 +93,9 @@ def execute(
             released = surface(cell, setting.release, setting.truth.key, setting.truth.private)
             setting = replace(setting, release=released)
     except UsageError as error:
-        return record("failed", str(error)), None
+        return Result(record("failed", str(error)))
     except Exception as error:
-        return record("failed", f"before the attack: {_said(error)}"), None
+        return Result(record("failed", f"before the attack: {_said(error)}"))
     truth = setting.truth
     found["dataset"] = about.dataset.replace(candidates=len(truth.corpus.texts))
     found["encoder"] = about.encoder.replace(dim=int(truth.vectors.shape[1]))
@@ -98,31 +108,31 @@ def execute(
         raise  # the machine's fault, such as a full disk: the run must stop
     except Exception as error:  # nothing that an attack sends may end more than its cell
         found["salt"] = salt
-        return record("failed", f"around the attack: {_said(error)}"), None
+        return Result(record("failed", f"around the attack: {_said(error)}"))
     cost |= {"attack_s": round(outcome.seconds, 3), "peak_mib": round(outcome.peak_mib, 1)}
     cost["threads"] = limits.threads  # the last bits of a sum may depend on it
     if cell.sealed:  # told only now that the attack has ended
         found |= {"salt": salt, "tried": {"attempts": outcome.attempts, "left_behind": outcome.left_behind}}
     if outcome.guess is None:
-        return record(outcome.status, outcome.reason), None
+        return Result(record(outcome.status, outcome.reason))
     guess = outcome.guess
     picture = () if truth.private.images is None else truth.private.images.shape[1:]
     items, width = truth.key.members.shape
     wrong = guesses.check(guess, items, len(truth.corpus.texts), truth.vectors.shape[1], picture, width)
     if wrong:
-        return record("failed", wrong), None
+        return Result(record("failed", wrong))
     stage("scoring")
     start = time.perf_counter()
     try:
         scores = _score(cell, guess, truth, device)
     except Exception as error:
-        return record("failed", f"while scoring: {_said(error)}"), None
+        return Result(record("failed", f"while scoring: {_said(error)}"))
     cost["score_s"] = round(time.perf_counter() - start, 3)
     found |= {"metrics": scores.metrics, "details": {**guess.details, **scores.facts}}
     found["outcomes"] = per_example.of(guess, truth, scores)
     if cell.samples:
         found["samples"] = per_example.samples(cell, scores)
-    return record(), scores.items
+    return Result(record(), scores.items)
 
 
 def _attack(cell: Cell, setting: setup.Scene, device: str, limits: process.Limits, stage: Stage) -> process.Outcome:

@@ -73,7 +73,7 @@ def run(
         note(f"code has changed since this record was made ({changed}); its numbers may not come out")
     # With as many threads as then: the last bits of a sum may depend on it.
     limits = replace(limits, threads=old["cost"].get("threads"))
-    record, _ = execute(cell, about, device=device, limits=limits, stage=stage, salt=old["salt"])
+    record = execute(cell, about, device=device, limits=limits, stage=stage, salt=old["salt"]).record
     return record, compare(old, record)
 
 

@@ -20,8 +20,9 @@ from typing import Any
 from bench.errors import BenchError
 from bench.experiment import identity
 from bench.experiment.cells import Cell
+from bench.experiment.execute import Result
 from bench.isolation import process
-from bench.records import store
+from bench.records import guesses, store
 from bench.records.model import Record
 from bench.scheduling import executors, prefetch, units
 from bench.scheduling.estimates import Costs, Forecast, spent
@@ -141,7 +142,7 @@ class _Run:
     def __init__(self, settings: Settings, progress: Progress, done: dict[str, Record], began: float):
         self._settings, self._progress, self._done, self._began = settings, progress, done, began
         self._pending: deque[Unit] = deque()
-        self._flying: dict[Future[list[units.Result]], tuple[Unit, Line]] = {}
+        self._flying: dict[Future[list[Result]], tuple[Unit, Line]] = {}
         self._elsewhere: list[Task] = []
         self._waited = False
 
@@ -220,7 +221,7 @@ class _Run:
     def _stage(self, text: str) -> None:
         self._line.stage(text)
 
-    def _take(self, future: Future[list[units.Result]], locks: Locks, workers: executors.Workers) -> None:
+    def _take(self, future: Future[list[Result]], locks: Locks, workers: executors.Workers) -> None:
         unit, line = self._flying[future]
         line.close()
         try:
@@ -229,22 +230,24 @@ class _Run:
             del self._flying[future]
             self._lost(unit, error, locks)
             return
-        for (cell, _), (record, items) in zip(unit.tasks, results, strict=False):
-            self._save(cell, record, items)
-            locks.free(record["id"])
+        for (cell, _), result in zip(unit.tasks, results, strict=False):
+            self._save(cell, result)
+            locks.free(result.record["id"])
         del self._flying[future]  # only now: Ctrl-C may come at any moment
         rest = unit.without(len(results))
         if rest.tasks:
             self._pending.appendleft(rest)
             self._pending = deque(units.spread(self._pending, workers.width))
 
-    def _save(self, cell: Cell, record: Record, items: dict[str, Any] | None) -> None:
+    def _save(self, cell: Cell, result: Result) -> None:
+        record, items = result.record, result.items
         if items is not None and self._settings.details:
             _save_details(self._settings.out, record, items)
         # Run again, it still belongs to the suites that it belonged to.
         path = store.path_of(self._settings.out, record)
         before = store.read(path) if path.exists() else None
         record = record.replace(suites=before.suites if before else {})
+        guesses.save(path, result.guess)
         record = store.save(self._settings.out, store.for_suite(record, cell.suite))
         self._done[record["id"]] = record
         self._progress.done(cell.title, record, spent(record))
@@ -257,7 +260,7 @@ class _Run:
         if unit.faults >= RETRIES:
             ((cell, about),) = unit.tasks
             reason = f"its worker was lost {unit.faults + 1} times, perhaps for want of memory ({error})"
-            self._save(cell, about.replace(status="failed", error=reason), None)
+            self._save(cell, Result(about.replace(status="failed", error=reason)))
             locks.free(about["id"])
             return
         titles = f"{unit.tasks[0][0].title}{' and others' if len(unit.tasks) > 1 else ''}"
@@ -276,8 +279,8 @@ class _Run:
         """Save what was finished in the very moment of an interruption."""
         for future, (unit, _) in self._flying.items():
             if future.done() and not future.cancelled() and future.exception() is None:
-                for (cell, _), (record, items) in zip(unit.tasks, future.result(), strict=False):
-                    self._save(cell, record, items)
+                for (cell, _), result in zip(unit.tasks, future.result(), strict=False):
+                    self._save(cell, result)
 
 
 def _workers(settings: Settings, run: str) -> executors.Workers:

@@ -20,7 +20,7 @@ from typing import Any
 from bench.errors import BenchError
 from bench.experiment import identity
 from bench.experiment.cells import Cell
-from bench.experiment.execute import Items, Scenes, Stage, execute, release_of
+from bench.experiment.execute import Result, Scenes, Stage, execute, release_of
 from bench.isolation import process
 from bench.plugins.registry import Registry
 from bench.records.model import STAMP, Record
@@ -28,7 +28,6 @@ from bench.system.files import write_text
 from bench.system.paths import cache_dir
 
 Task = tuple[Cell, Record]
-Result = tuple[Record, Items | None]
 
 # A worker with several threads (Dask's default) does one unit at a time: cells share models not made for threads.
 _turn = threading.Lock()
@@ -114,13 +113,14 @@ def run(unit: Unit, job: Job) -> list[Result]:
             if job.run in _stopped or (done and time.monotonic() >= end):
                 break
             here = cell or _made(about, kept, job.files)
-            record, items = execute(
+            result = execute(
                 here, about, device=job.device, limits=job.limits, stage=job.stage or _silent, scenes=_scenes
             )
             if job.run in _stopped:
                 break  # the attack was ended by us: that is no result
+            record = result.record
             record = record.replace(cost=record.cost.replace(ended=time.strftime(STAMP, time.gmtime())))
-            done.append((record, items))
+            done.append(result._replace(record=record))
         return done
 
 
