@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .toolkit import mixing as mixing
     from .toolkit import privacy as privacy
     from .toolkit import search as search
-    from .types import Corpus as Corpus
+    from .toolkit.corpus import Corpus as Corpus
     from .types import Examples as Examples
     from .types import Guess as Guess
     from .types import Key as Key
@@ -52,7 +52,7 @@ EXPORTS = {
     "mixing": "bench.toolkit.mixing",
     "privacy": "bench.toolkit.privacy",
     "search": "bench.toolkit.search",
-    "Corpus": "bench.types",
+    "Corpus": "bench.toolkit.corpus",
     "Examples": "bench.types",
     "Guess": "bench.types",
     "Key": "bench.types",

@@ -1,4 +1,4 @@
-"""The values that travel along a run: examples, corpus, release, key, guess."""
+"""The values that travel along a run: examples, release, key, guess."""
 
 from __future__ import annotations
 
@@ -70,23 +70,6 @@ def _pictures(images: npt.ArrayLike, count: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class Corpus:
-    """Sentences with their vectors: what an attacker may name, or what is public."""
-
-    texts: list[str]
-    vectors: Floats
-    device: str = "cpu"
-    known: int = 0
-    """the first rows, which the attacker knows not to be private: what a published attack trains on"""
-
-    def search(self, queries: Floats, top: int = 1) -> Ints:
-        """Row numbers of the `top` sentences with the largest cosine, best first: n × top."""
-        from bench.toolkit.search import nearest
-
-        return nearest(queries, self.vectors, top, device=self.device)
-
-
-@dataclass(frozen=True)
 class Release:
     """What leaves the client. `encodings` is n × d, `labels` n × classes."""
 
@@ -136,22 +119,3 @@ class Guess:
     trail: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     """the way to some of the pictures, for curves over time, which the attack cannot draw without the truth:
     `steps` p, `distance` a × p and `images` a × p × dummies × … for the first a items, and `masks` a × p × d"""
-
-
-@dataclass(frozen=True)
-class Truth:
-    """All that the parent knows and the attack does not."""
-
-    private: Examples
-    vectors: Floats
-    key: Key
-    corpus: Corpus
-    labels: npt.NDArray[Any]
-    """of the corpus rows"""
-
-    def text_numbers(self) -> tuple[Ints, Ints]:
-        """Numbers of the private texts and of the corpus texts; equal texts, equal numbers. A copy is as good."""
-        known: dict[str, int] = {}
-        both = [known.setdefault(text, len(known)) for text in (*self.private.texts, *self.corpus.texts)]
-        numbers = np.array(both, dtype=np.int64)
-        return numbers[: len(self.private)], numbers[len(self.private) :]

@@ -34,7 +34,7 @@ from bench.attacks.xie_hong.similarity import Cosine, Shadow, features, quality 
 from bench.defenses.texthide import TextHide  # noqa: E402
 from bench.isolation import view as views  # noqa: E402
 from bench.plugins import options  # noqa: E402
-from bench.types import Corpus  # noqa: E402
+from bench.toolkit.corpus import Corpus  # noqa: E402
 
 
 def main() -> None:

@@ -18,7 +18,8 @@ from bench.experiment.cells import Chosen
 from bench.plugins import options
 from bench.system.seeds import generator
 from bench.toolkit import mixing
-from bench.types import Corpus, Key, Release
+from bench.toolkit.corpus import Corpus
+from bench.types import Key, Release
 
 EXAMPLES, DIM, CLASSES, EPOCHS, PUBLIC = 64, 24, 3, 3, 50
 # float32 sums in another order.

@@ -18,8 +18,9 @@ from bench.isolation import guess as guesses
 from bench.isolation import process, sandbox, view
 from bench.records.model import AttackRecord, Record
 from bench.scoring import per_example
+from bench.scoring.truth import Truth
 from bench.system.seeds import for_attack, for_score
-from bench.types import Guess, Truth
+from bench.types import Guess
 
 if TYPE_CHECKING:
     from bench.scoring.similarity import Similarity

@@ -15,9 +15,11 @@ from bench.arrays import Floats, Ints
 from bench.encoders import batching
 from bench.errors import BenchError, DataError, UsageError
 from bench.plugins.protocol import Protocol
+from bench.scoring.truth import Truth
 from bench.system.seeds import generator
 from bench.toolkit import mixing
-from bench.types import Corpus, Examples, Key, Release, Truth
+from bench.toolkit.corpus import Corpus
+from bench.types import Examples, Key, Release
 
 if TYPE_CHECKING:
     from bench.experiment.cells import Cell, Trial

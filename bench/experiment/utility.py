@@ -20,7 +20,8 @@ from bench.experiment import setup
 from bench.experiment.training import Training, fit, one_thread
 from bench.system.seeds import generator
 from bench.toolkit import mixing
-from bench.types import Corpus, Examples, Key
+from bench.toolkit.corpus import Corpus
+from bench.types import Examples, Key
 
 if TYPE_CHECKING:
     from bench.experiment.cells import Trial

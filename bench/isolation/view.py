@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.arrays import Floats
-from bench.types import Corpus, Release
+from bench.toolkit.corpus import Corpus
+from bench.types import Release
 
 if TYPE_CHECKING:
     from bench.toolkit.networks import Victim

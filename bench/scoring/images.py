@@ -18,7 +18,8 @@ from scipy.optimize import linear_sum_assignment
 from bench.arrays import Floats, Ints
 from bench.scoring.intervals import mean_interval
 from bench.scoring.text import Scores
-from bench.types import Guess, Key, Truth
+from bench.scoring.truth import Truth
+from bench.types import Guess, Key
 
 # TextHide, section 4.3: an attack succeeds if the mean squared error is at most this, for pixels in [0, 1].
 SUCCESS = 1e-3

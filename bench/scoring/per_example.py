@@ -17,7 +17,8 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from bench.records.model import Record
     from bench.scoring.text import Scores
-    from bench.types import Guess, Truth
+    from bench.scoring.truth import Truth
+    from bench.types import Guess
 
 Values = npt.NDArray[np.float64]
 

@@ -12,8 +12,9 @@ from scipy.optimize import linear_sum_assignment
 from bench.arrays import Floats, Ints
 from bench.scoring.intervals import mean_interval
 from bench.scoring.similarity import NAMES, Similarity
+from bench.scoring.truth import Truth
 from bench.toolkit.search import nearest, unit
-from bench.types import Guess, Key, Truth
+from bench.types import Guess, Key
 
 # Corpus sentences and examples that stand for all others when the random level of the text metrics is measured.
 SAMPLE = 1000

@@ -14,7 +14,8 @@ from scipy.sparse import csr_matrix
 
 from bench.arrays import Floats, Ints
 from bench.errors import UsageError
-from bench.types import Corpus, Key
+from bench.toolkit.corpus import Corpus
+from bench.types import Key
 
 Weights = Literal["half-normal", "uniform"]
 

@@ -93,4 +93,3 @@ def _with_torch(q: Floats, v: Floats, top: int, device: str) -> Ints:
         if len(tied):
             out[at + tied] = _largest(scores[tied].cpu().numpy(), top)
     return out
-

@@ -11,7 +11,8 @@ from bench.defenses.mix_only import MixOnly
 from bench.defenses.none import NoDefense
 from bench.defenses.texthide import TextHide
 from bench.isolation import view as views
-from bench.types import Corpus, Release
+from bench.toolkit.corpus import Corpus
+from bench.types import Release
 
 R, DIM, EPOCHS = 16, 64, 40
 DEFENSES = {"texthide": TextHide, "mix-only": MixOnly, "none": NoDefense}

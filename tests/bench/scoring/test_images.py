@@ -6,7 +6,7 @@ import pytest
 from bench import Corpus, Examples, Guess, Key
 from bench.isolation.guess import check
 from bench.scoring.images import SUCCESS, score
-from bench.types import Truth
+from bench.scoring.truth import Truth
 
 RNG = np.random.default_rng
 

@@ -14,7 +14,8 @@ import pytest
 from bench import Key
 from bench.scoring import per_example
 from bench.scoring.text import Scores
-from bench.types import Examples, Guess, Truth
+from bench.scoring.truth import Truth
+from bench.types import Examples, Guess
 from tests.helpers.cli import PLUGINS
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -8,7 +8,7 @@ import pytest
 from bench import Corpus, Examples, Guess, Key
 from bench.scoring.similarity import Similarity
 from bench.scoring.text import score
-from bench.types import Truth
+from bench.scoring.truth import Truth
 
 TEXTS = ["the cat sat", "a dog ran", "the cat ran", "birds sing", "the cat sat", "fish swim fast"]
 LABELS = np.array([0, 1, 0, 1, 0, 1])
