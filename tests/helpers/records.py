@@ -5,15 +5,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.records.store import path_of
+from bench.records.model import AttackRecord, UtilityRecord
+from bench.records.store import save
 
-Record = dict[str, Any]
+PROTOCOL = {"epochs": 1, "candidates": None, "coverage": 1.0, "split": "train"}
 
 
 def attack_record(
@@ -24,61 +25,80 @@ def attack_record(
     seed: int = 0,
     dataset: str = "cola",
     encoder: str = "minilm",
-    suites: dict[str, int] | None = None,
     epochs: int = 1,
     metric: str = "recall",
     ended: str = "2026-01-01T00:00:00Z",
-    **more: Any,
-) -> Record:
+    protocol: Mapping[str, Any] | None = None,
+    random: Mapping[str, float] | None = None,
+    **fields: Any,
+) -> AttackRecord:
+    """A record of these values of leak, one per private example.
+
+    `protocol` and `random` change single entries of the protocol and of the chance level; further keywords replace
+    whole fields of the record. The id follows from all of them.
+    """
     values = np.asarray(leak, dtype="<f2")
-    value = float(np.mean(values, dtype=np.float64))
-    size = {"examples": len(values), "epochs": epochs, "candidates": None, "coverage": 1.0, "split": "train"}
-    whole = [defense, attack, seed, dataset, encoder, size, ended, repr(sorted(more))]
-    numbers = {"value": value, "low": value - 0.01, "high": value + 0.01}
-    chance = {"random": 0.001, "random_low": 0.0, "random_high": 0.002}
+    asked = [defense, attack, seed, dataset, encoder, len(values), epochs, protocol, ended, sorted(fields)]
+    chance = {"random": 0.001, "random_low": 0.0, "random_high": 0.002, **(random or {})}
+    number = metric_of(float(np.mean(values, dtype=np.float64)), **chance)
     record = {
-        "schema": 1,
-        "id": hashlib.sha256(repr(whole).encode()).hexdigest()[:16],
-        "status": "ok",
-        "dataset": {"name": dataset, "options": {}, "fingerprint": "f", "label": dataset, "size": 8551},
-        "encoder": {"name": encoder, "options": {}, "fingerprint": "e", "label": encoder},
-        "defense": {"name": defense.partition(":")[0], "options": {}, "label": defense},
-        "attack": {"name": attack, "options": {}, "label": attack, "sees": ["corpus", "encodings"]},
-        "public": None,
-        "seed": seed,
-        "protocol": size,
-        "metrics": {"identity": {**numbers, **chance}, metric: {**numbers, **chance}},
-        "cost": {"attack_s": 1.5, "peak_mib": 100.0, "ended": ended},
-        "versions": {"python": "3.11"},
-        "salt": None,
-        "error": None,
-        "notes": {},
+        **_common(asked, dataset, encoder, defense, seed),
+        "attack": {"name": attack, "label": attack, "sees": ["corpus", "encodings"]},
+        "protocol": {**PROTOCOL, "examples": len(values), "epochs": epochs, **(protocol or {})},
+        "metrics": {"identity": number, metric: number},
         "outcomes": {"metric": metric, "values": base64.b64encode(values.tobytes()).decode()},
-        **({"suites": suites} if suites else {}),
+        "cost": {"attack_s": 1.5, "peak_mib": 100.0, "ended": ended},
     }
-    return {**record, **more}
+    return AttackRecord.model_validate({**record, **fields})
 
 
-def failed_record(*args: Any, status: str = "failed", error: str = "the dog ate it", **options: Any) -> Record:
+def failed_record(*args: Any, status: str = "failed", error: str = "the dog ate it", **options: Any) -> AttackRecord:
     record = attack_record(*args, **options)
-    del record["outcomes"]
-    return {**record, "status": status, "error": error, "metrics": {}, "id": record["id"][::-1]}
+    return record.replace(status=status, error=error, metrics={}, outcomes=None, id=record.id[::-1])
 
 
 def utility_record(
-    defense: str, accuracy: float | None, *, seed: int = 0, dataset: str = "sst2", suites: dict[str, int] | None = None
-) -> Record:
-    record = attack_record(defense, seed=seed, dataset=dataset, suites=suites)
-    for part in ("attack", "protocol", "outcomes", "salt"):
-        del record[part]
-    training = {"epochs": 5, "shared": False}
-    numbers = {"metrics": {"accuracy": accuracy}, "majority": {"accuracy": 0.5}, "training": training}
-    return {**record, **numbers, "id": f"u{record['id'][1:]}", "cost": {"train_s": 1.0}}
+    defense: str, accuracy: float | None, *, seed: int = 0, dataset: str = "sst2", **fields: Any
+) -> UtilityRecord:
+    record = {
+        **_common([defense, seed, dataset, sorted(fields)], dataset, "minilm", defense, seed),
+        "metrics": {"accuracy": accuracy},
+        "majority": {"accuracy": 0.5},
+        "training": {"epochs": 5, "shared": False},
+        "cost": {"train_s": 1.0},
+    }
+    return UtilityRecord.model_validate({**record, "id": f"u{record['id'][1:]}", **fields})
 
 
-def write_records(folder: Path, *records: Record) -> Path:
+def metric_of(value: float, **others: float) -> dict[str, float]:
+    return {"value": value, "low": value - 0.01, "high": value + 0.01, **others}
+
+
+def budget(nominal: float, accounted: float) -> dict[str, dict[str, float]]:
+    """What a defense notes of its ε: the one that it promises, and the one that holds for this release."""
+    return {"nominal": {"epsilon": nominal}, "accounted": {"epsilon": accounted}}
+
+
+def write_records(folder: Path, *records: AttackRecord | UtilityRecord) -> Path:
     for record in records:
-        path = path_of(folder, record)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(record))
+        save(folder, record)
     return folder
+
+
+def write_damaged(folder: Path, name: str, record: AttackRecord | UtilityRecord, **changes: Any) -> Path:
+    """A file that lies among the records and is none: the record with fields that the type does not allow."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({**record.to_dict(), **changes}))
+    return path
+
+
+def _common(asked: list[Any], dataset: str, encoder: str, defense: str, seed: int) -> dict[str, Any]:
+    return {
+        "id": hashlib.sha256(repr(asked).encode()).hexdigest()[:16],
+        "dataset": {"name": dataset, "fingerprint": "f", "label": dataset, "size": 8551},
+        "encoder": {"name": encoder, "fingerprint": "e", "label": encoder},
+        "defense": {"name": defense.partition(":")[0], "label": defense},
+        "seed": seed,
+        "versions": {"python": "3.11"},
+    }

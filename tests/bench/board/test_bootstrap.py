@@ -6,13 +6,14 @@ import pytest
 from bench.board.bootstrap import Bootstrap
 from bench.board.pooling import cell
 from bench.board.ranking import Arena, Entry, ranked
-from tests.helpers.records import Record, attack_record
+from bench.records.model import AttackRecord
+from tests.helpers.records import attack_record
 
 RNG = np.random.default_rng(0)
 EASE = RNG.permutation(1000) / 1000
 
 
-def entry(*records: Record) -> Entry:
+def entry(*records: AttackRecord) -> Entry:
     return Entry(records, cell(records))
 
 
@@ -25,8 +26,8 @@ def test_pairing_tells_apart_what_intervals_cannot() -> None:
     # The same sentences are easy for both; a few more fall in one. Apart, 0.50 and 0.52 of 1,000 do not differ.
     one, other = attack_record("a", leak=EASE < 0.50), attack_record("b", leak=EASE < 0.52)
     assert tiers(entry(one), entry(other)) == {"a": (1, None), "b": (2, "paired")}
-    assert tiers(entry(one), entry({**other, "seed": 7})) == {"a": (1, None), "b": (1, "unpaired")}
-    assert tiers(entry(one), entry({**other, "salt": "drawn afresh"}))["b"] == (1, "unpaired")
+    assert tiers(entry(one), entry(other.replace(seed=7))) == {"a": (1, None), "b": (1, "unpaired")}
+    assert tiers(entry(one), entry(other.replace(salt="drawn afresh")))["b"] == (1, "unpaired")
 
 
 def test_the_bootstrap_agrees_with_the_error_of_a_mean() -> None:
@@ -88,8 +89,7 @@ def test_stronger_means_another_attack_and_significantly() -> None:
         attack_record(attack="like", leak=EASE < 0.301),
         attack_record(attack="x", leak=EASE < 0.9),
     )
-    half = {**strong["protocol"], "coverage": 0.5}
-    apart = attack_record(attack="y", leak=EASE < 0.95, protocol=half)
+    apart = attack_record(attack="y", leak=EASE < 0.95, protocol={"coverage": 0.5})
     entries = [entry(r) for r in (weak, same, strong, apart)]
     arena = Arena(Bootstrap([weak, same, strong, apart]), entries)
     assert [arena.stronger(e.cell) for e in entries] == ["x", "x", None, None]
@@ -115,7 +115,7 @@ def test_a_few_pairs_that_point_one_way_are_not_enough() -> None:
 
 
 def test_a_rival_that_guesses_is_not_stronger() -> None:
-    weak, rival = attack_record(leak=EASE < 0), attack_record(attack="x", leak=EASE < 0.3)
-    rival["metrics"]["recall"] |= {"random": 0.3, "random_low": 0.2, "random_high": 0.4}
+    chance = {"random": 0.3, "random_low": 0.2, "random_high": 0.4}
+    weak, rival = attack_record(leak=EASE < 0), attack_record(attack="x", leak=EASE < 0.3, random=chance)
     entries = [entry(weak), entry(rival)]
     assert Arena(Bootstrap([weak, rival]), entries).stronger(entries[0].cell) is None

@@ -10,12 +10,13 @@ import pytest
 from bench.board import build, papers, pooling
 from bench.errors import BenchError
 from bench.plugins.registry import Registry
-from tests.helpers.records import attack_record, failed_record, utility_record
+from bench.records.model import AttackRecord, Metric, UtilityRecord
+from tests.helpers.records import attack_record, budget, failed_record, utility_record
 
 LEAK = np.arange(100) < 40
 
 
-def cells(*records: dict, utility: tuple[dict, ...] = ()) -> dict[tuple[str, str], dict]:
+def cells(*records: AttackRecord, utility: tuple[UtilityRecord, ...] = ()) -> dict[tuple[str, str], dict]:
     return {(c["defense"], c["attack"]): c for c in build.build(records, utility)["cells"]}
 
 
@@ -24,7 +25,7 @@ def test_a_cell_pools_seeds_and_says_where_it_comes_from() -> None:
     (cell,) = cells(*records).values()
     assert cell["suites"] == ["main"]
     assert cell["seeds"] == [0, 1, 2]
-    assert cell["ids"] == [records[i]["id"] for i in (1, 2, 0)]
+    assert cell["ids"] == [records[i].id for i in (1, 2, 0)]
     assert (cell["metric"], cell["value"], cell["protocol"]) == ("recall", 0.4, "100 × 1")
     assert cell["low"] == pytest.approx(0.4 - 0.01 / math.sqrt(3), abs=1e-4)
     assert cell["command"] == (
@@ -69,7 +70,7 @@ def test_a_command_says_every_size_and_that_a_file_is_needed() -> None:
     said = pooling.command([attack_record(attack="rep-recon", protocol=size)])
     assert said.endswith("--examples 4 --epochs 1 --candidates 20 --coverage 0.30000000000000004 --split train")
     assert pooling.strange(attack_record()) == []
-    mine = attack_record("mine:k=2", "theirs", public={"name": "papers", "label": "papers"})
+    mine = attack_record("mine:k=2", "theirs", public={"name": "papers", "label": "papers", "fingerprint": "p"})
     assert pooling.strange(mine) == ["defense mine", "attack theirs", "dataset papers"]
     assert pooling.command([mine]).endswith("--public papers --plugin FILE")
     assert pooling.command([utility_record("mine", 0.5)]).endswith("--train-epochs 5 --plugin FILE")
@@ -81,13 +82,13 @@ def test_a_newer_version_of_a_suite_supersedes_and_newer_code_too() -> None:
     again = attack_record("b", ended="2026-02-02T00:00:00Z")
     found = build.build([again, old, kept], [])
     assert {c["defense"]: c["suites"] for c in found["cells"]} == {"b": ["s", "t"]}
-    assert found["cells"][0]["ids"] == [again["id"]]
+    assert found["cells"][0]["ids"] == [again.id]
     assert {n: (s["version"], s["superseded"]) for n, s in found["suites"].items()} == {"s": (2, 2), "t": (1, 1)}
 
 
 def test_a_record_that_lies_there_twice_is_one() -> None:
     record = attack_record(suites={"s": 1})
-    found = build.build([record, dict(record)], [])
+    found = build.build([record, record.replace()], [])
     assert found["records"] == 1
     assert found["suites"]["s"]["superseded"] == 0
 
@@ -154,7 +155,7 @@ def test_rows_of_a_table_are_priced_by_one_suite() -> None:
     deep += [utility_record("c", 0.4, seed=s, suites={"deep": 1}) for s in range(5, 10)]
     attacked = [attack_record(d, dataset="sst2") for d in ("none", "a", "b", "c")]
 
-    def undefended(*utility: dict) -> dict[str, float]:
+    def undefended(*utility: UtilityRecord) -> dict[str, float]:
         return {r["defense"]: r["utility"]["accuracy"][2] for r in build.build(attacked, utility)["defenses"]}
 
     assert undefended(*wide, *deep) == {"none": 0.9, "a": 0.9, "b": 0.9, "c": 0.8}
@@ -178,19 +179,17 @@ def test_settings_stand_in_the_order_of_their_numbers() -> None:
 
 
 def test_the_budget_of_several_seeds_is_the_largest() -> None:
-    some = [attack_record("a", seed=s) for s in range(3)]
-    for record, held in zip(some, (3.0, 7.0, 5.0), strict=True):
-        record["notes"] = {"nominal": {"epsilon": 1.0}, "accounted": {"epsilon": held}}
+    some = [attack_record("a", seed=s, notes=budget(1.0, held)) for s, held in enumerate((3.0, 7.0, 5.0))]
     assert pooling.epsilon(some) == {"nominal": 1.0, "accounted": 7.0}
 
 
 def test_a_picture_recovered_pixel_by_pixel_is_no_guess() -> None:
     chance = {"random": 0.05, "random_low": 0.0, "random_high": 0.2}
-    record = attack_record("a", "dlg", leak=[1.0] * 2 + [0.0] * 14, metric="success")
-    record["metrics"]["success"] |= chance
+    record = attack_record("a", "dlg", leak=[1.0] * 2 + [0.0] * 14, metric="success", random=chance)
     assert "random" in pooling.cell([record])["marks"]
-    record["metrics"]["mse"] = {"value": 0.1, "low": 0.0, "high": 0.2}
-    assert "random" not in pooling.cell([record])["marks"]
+    error = Metric(value=0.1, low=0.0, high=0.2)
+    near = record.replace(metrics={**record.metrics, "mse": error})
+    assert "random" not in pooling.cell([near])["marks"]
 
 
 def test_published_numbers_stand_beside_the_cells_they_are_of() -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import re
 import shutil
 import subprocess
@@ -15,14 +14,15 @@ import pytest
 from bench.board import files as board_files
 from bench.board.render.markup import Table, escaped, markdown
 from bench.errors import BenchError
+from bench.records.model import AttackRecord, UtilityRecord
 from tests.helpers.cli import PLUGINS, TINY
-from tests.helpers.records import attack_record, failed_record, utility_record, write_records
+from tests.helpers.records import attack_record, budget, failed_record, utility_record, write_damaged, write_records
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 LEAK = np.arange(200) < 80
 
 
-def texts(*records: dict, utility: tuple[dict, ...] = ()) -> dict[str, str]:
+def texts(*records: AttackRecord, utility: tuple[UtilityRecord, ...] = ()) -> dict[str, str]:
     files = board_files.build(records, utility)
     return {name: content.decode() for name, content in files.items() if not name.endswith(".png")}
 
@@ -124,8 +124,8 @@ def test_the_order_in_which_records_come_does_not_matter() -> None:
 
 
 def test_a_table_has_the_worst_case_first_and_marks() -> None:
-    weak, strong = attack_record("texthide", "rss", LEAK * 0), attack_record("texthide", "unmix", LEAK)
-    strong["notes"] = {"nominal": {"epsilon": 1.0}, "accounted": {"epsilon": 27.123}}
+    weak = attack_record("texthide", "rss", LEAK * 0)
+    strong = attack_record("texthide", "unmix", LEAK, notes=budget(1.0, 27.123))
     lines = texts(weak, strong, failed_record("texthide", seed=1))["boards/adhoc.md"].splitlines()
     (row,) = (line for line in lines if line.startswith("| 1 | texthide"))
     cells = [cell.strip() for cell in row.strip("|").split("|")]
@@ -137,12 +137,13 @@ def test_a_table_has_the_worst_case_first_and_marks() -> None:
 
 
 def test_the_summary_gives_the_epsilon_that_holds_for_the_strongest_attack_of_each_place() -> None:
-    here, there = (attack_record("a", "unmix", LEAK, dataset=d, suites={"main": 1}) for d in ("cola", "sst2"))
-    here["notes"] = {"nominal": {"epsilon": 8.0}, "accounted": {"epsilon": 27.123}}
-    there["notes"] = {"nominal": {"epsilon": 8.0}, "accounted": {"epsilon": 9021.6}}
-    (row,) = (line for line in texts(here, there)["leaderboard.md"].splitlines() if line.startswith("| a |"))
-    budget, first, second = (cell.strip() for cell in row.strip("|").split("|")[1:])
-    assert budget == "8"
+    held = {"cola": 27.123, "sst2": 9021.6}
+    some = [
+        attack_record("a", "unmix", LEAK, dataset=d, suites={"main": 1}, notes=budget(8.0, e)) for d, e in held.items()
+    ]
+    (row,) = (line for line in texts(*some)["leaderboard.md"].splitlines() if line.startswith("| a |"))
+    epsilon, first, second = (cell.strip() for cell in row.strip("|").split("|")[1:])
+    assert epsilon == "8"
     assert first.endswith("<br>unmix, tier 1, ε 27.12 holds")
     assert second.endswith("<br>unmix, tier 1, ε 9,022 holds")
 
@@ -158,11 +159,8 @@ def test_a_worst_case_that_is_a_random_guess_says_so() -> None:
 
 def test_guessing_is_the_worst_case_only_where_nothing_is_better() -> None:
     chance = {"random": 0.2, "random_low": 0.1, "random_high": 0.45}
-    lucky, real = (
-        attack_record("a", "xie-hong", LEAK, suites={"main": 1}),
-        attack_record("a", "rss", LEAK / 2, suites={"main": 1}),
-    )
-    lucky["metrics"]["recall"] |= chance
+    lucky = attack_record("a", "xie-hong", LEAK, suites={"main": 1}, random=chance)
+    real = attack_record("a", "rss", LEAK / 2, suites={"main": 1})
     (row,) = json.loads(texts(lucky, real)["board.json"])["defenses"]
     assert (row["worst"]["attack"], row["worst"]["at_random"]) == ("rss", False)
     (row,) = json.loads(texts(lucky)["board.json"])["defenses"]
@@ -191,7 +189,7 @@ def test_failures_stay_in_the_worst_case_and_in_the_summary() -> None:
 
 
 def test_other_protocols_are_other_columns() -> None:
-    half = attack_record(leak=LEAK, protocol={**attack_record(leak=LEAK)["protocol"], "coverage": 0.5})
+    half = attack_record(leak=LEAK, protocol={"coverage": 0.5})
     table = texts(attack_record(leak=LEAK), half)["boards/adhoc.md"]
     assert "| rss<br>200 × 1<br>recall | rss<br>200 × 1, coverage 0.5<br>recall |" in table
 
@@ -223,16 +221,15 @@ def test_failures_stay_beside_what_the_papers_print_and_among_all_metrics() -> N
 
 
 def test_what_no_attack_reads_is_shown_by_the_one_furthest_above_guessing_and_the_largest_budget() -> None:
-    few, many = attack_record("a", "rss", [0.002] * 9), attack_record("a", "xie-hong", [0.02] * 9, epochs=50)
-    few["metrics"]["recall"] |= {"random": 0.0, "random_high": 0.01}
-    many["metrics"]["recall"] |= {"random": 0.02, "random_high": 0.03}
-    for record, held in ((few, 13.6), (many, 144.4)):
-        record["notes"] = {"nominal": {"epsilon": 8.0}, "accounted": {"epsilon": held}}
+    chance = {"few": {"random": 0.0, "random_high": 0.01}, "many": {"random": 0.02, "random_high": 0.03}}
+    few = attack_record("a", "rss", [0.002] * 9, random=chance["few"], notes=budget(8.0, 13.6))
+    many = attack_record("a", "xie-hong", [0.02] * 9, epochs=50, random=chance["many"], notes=budget(8.0, 144.4))
     (row,) = json.loads(texts(few, many)["board.json"])["defenses"]
     assert (row["worst"]["attack"], row["epsilon"]["accounted"]) == ("rss", 144.4)
     # Where one does read something, it is what that one saw.
-    few["metrics"]["recall"] |= {"low": 0.5, "value": 0.6, "high": 0.7}
-    (row,) = json.loads(texts(few, many)["board.json"])["defenses"]
+    recall = few.metrics["recall"].replace(low=0.5, value=0.6, high=0.7)
+    read = few.replace(metrics={**few.metrics, "recall": recall})
+    (row,) = json.loads(texts(read, many)["board.json"])["defenses"]
     assert (row["worst"]["attack"], row["epsilon"]["accounted"]) == ("rss", 13.6)
 
 
@@ -302,36 +299,37 @@ def test_utility_has_tables_of_its_own() -> None:
 def test_damaged_and_foreign_records_are_left_out_with_a_word(bench: Run, home: Path) -> None:
     folder = home / "leaderboards" / "records"
     bench("leaderboard", "--out", "one")
-    (folder / "half.json").write_text('{"schema": 1, "id"')
+    (folder / "half.json").write_text('{"schema": 2, "id"')
     (folder / "list.json").write_text("[]")
-    (folder / "later.json").write_text(json.dumps({**attack_record("x"), "schema": 2}))
-    bare = {**attack_record("x"), "id": "bare"}
-    del bare["protocol"]
-    (folder / "bare.json").write_text(json.dumps(bare))
-    write_records(folder, attack_record("y", suites={"../../escaped": 1}))
-    write_records(
-        folder,
-        attack_record("flat", metrics={"recall": 0.5}),
-        attack_record("odd", outcomes={"metric": "recall", "values": 7}),
-    )
-    write_records(folder, attack_record("when", cost={"ended": 3}), attack_record("unsaid", samples=[{"example": "q"}]))
-    write_records(folder, {**utility_record("cheap", 0.9), "majority": {}}, attack_record("odd", status="weird"))
-    for name, value in (("nan", math.nan), ("many", 7.5), ("huge", 10**400)):
-        number = {**attack_record(name)["metrics"]["recall"], "value": value}
-        (folder / f"{name}.json").write_text(json.dumps(attack_record(name, metrics={"recall": number})))
-    slow = attack_record("slow", cost={"attack_s": math.inf, "ended": "2026-01-01T00:00:00Z"})
-    (folder / "slow.json").write_text(json.dumps(slow))
+    one, number = attack_record("x"), attack_record("x").metrics["recall"].to_dict()
+    damaged = {
+        "later": ({"schema": 3}, "a record of schema 3; this version reads 2"),
+        "bare": ({"protocol": None}, "protocol"),
+        "escaped": ({"suites": {"../../escaped": 1}}, "suites"),
+        "flat": ({"metrics": {"recall": 0.5}}, "metrics.recall"),
+        "odd": ({"outcomes": {"metric": "recall", "values": 7}}, "outcomes.values"),
+        "when": ({"cost": {"ended": 3}}, "cost.ended"),
+        "unsaid": ({"samples": [{"example": "q"}]}, "samples.0.answer"),
+        "weird": ({"status": "weird"}, "status"),
+        "many": ({"metrics": {"recall": {**number, "value": 7.5}}}, "metrics.recall"),
+        "huge": ({"metrics": {"recall": {**number, "value": 10**400}}}, "metrics.recall"),
+        "slow": ({"cost": {"attack_s": 1e301}}, "cost.attack_s"),
+    }
+    for name, (changes, _) in damaged.items():
+        write_damaged(folder, name, one, **changes)
+    write_damaged(folder / "utility", "cheap", utility_record("cheap", 0.9), majority={})
     done = bench("leaderboard", "--out", "two")
     assert done.returncode == 0
-    for said in ("half.json cannot be used", "list.json cannot", "later.json cannot", "record bare lacks"):
-        assert said in done.stderr
-    for part in ("suites", "metrics", "outcomes", "cost", "samples", "majority", "status"):
-        assert f"lacks what a table needs ({part} is not as a record has it): left out" in done.stderr
+    said = {line.partition(".json: ")[0].rpartition("/")[2]: line for line in done.stderr.splitlines()}
+    assert said.keys() == {"half", "list", "cheap", *damaged}
+    assert "majority" in said["cheap"]
+    for name, (_, expected) in damaged.items():
+        assert expected in said[name], said[name]
     assert tree(home / "one") == tree(home / "two")
     # The tables are as the whole records have them, and yet numbers are gone: that is not in order.
     checked = bench("leaderboard", "--out", "two", "--check")
     assert checked.returncode == 1
-    assert "leaderboards/records: 15 of the records cannot be used" in checked.stderr
+    assert "leaderboards/records: 14 of the records cannot be used" in checked.stderr
 
 
 def test_no_records_is_explained(bench: Run, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.cli import PLUGINS, TINY
-from tests.helpers.records import attack_record, failed_record, utility_record, write_records
+from tests.helpers.records import attack_record, failed_record, utility_record, write_damaged, write_records
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -35,16 +35,16 @@ def ids(tmp_path: Path) -> dict[str, str]:
     suites = {"main": 2}
     notes = {"nominal": {"epsilon": 1.0}, "accounted": {"epsilon": 27.1, "delta": 1e-5}, "clip_bound": 7.5}
     details = {"confidence_auc": 0.9, "curves": [{"mse": [0.1]}]}
-    good = attack_record("dp-ie-gaussian", suites=suites, notes=notes, details=details)
-    good["dataset"]["candidates"] = 2000
+    dataset = {"name": "cola", "label": "cola", "fingerprint": "f", "candidates": 2000}
+    good = attack_record("dp-ie-gaussian", suites=suites, notes=notes, details=details).replace(dataset=dataset)
     some = {
         "good": good,
         "failed": failed_record("texthide"),
         "sealed": attack_record("b", sealed=True, salt="abc", tried={"attempts": {}, "left_behind": 0}),
-        "utility": {**utility_record("none", None), "held_out": {"epoch": 3, "accuracy": 0.91}},
+        "utility": utility_record("none", None, held_out={"epoch": 3, "accuracy": 0.91}),
     }
     write_records(home / "leaderboards" / "records", *some.values())
-    return {name: record["id"] for name, record in some.items()}
+    return {name: record.id for name, record in some.items()}
 
 
 def test_show_says_how_a_record_was_made(bench: Run, ids: dict[str, str]) -> None:
@@ -77,7 +77,7 @@ def test_show_takes_files_and_folders_and_explains_what_it_cannot_find(
     assert f"the closest are {ids['good']}" in wrong.stderr
     unclear = bench("show", "")
     assert unclear.returncode == 2
-    write_records(folder, {**attack_record("c"), "id": ids["good"][:-1] + "x"})
+    write_records(folder, attack_record("c", id=ids["good"][:-1] + "x"))
     both = bench("show", ids["good"][:-1])
     assert both.returncode == 2
     assert "give more of the id" in both.stderr
@@ -85,9 +85,7 @@ def test_show_takes_files_and_folders_and_explains_what_it_cannot_find(
     assert "no such file" in bench("show", "gone.json").stderr
     (folder / "half.json").write_text("{")
     assert bench("show", str(folder / "half.json")).returncode == 2
-    bare = {"schema": 1, "id": "bare", "status": "ok", "metrics": {}}
-    for name, record in {"bare": bare, "flat": attack_record("x", metrics={"recall": 0.5})}.items():
-        (folder / f"{name}.json").write_text(json.dumps(record))
-        done = bench("show", str(folder / f"{name}.json"))
+    for name, changes in {"bare": {"protocol": None}, "flat": {"metrics": {"recall": 0.5}}}.items():
+        done = bench("show", str(write_damaged(folder, name, attack_record("x"), **changes)))
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-        assert "is not a whole record: " in done.stderr
+        assert f"{name}.json: {next(iter(changes))}" in done.stderr
