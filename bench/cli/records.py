@@ -50,10 +50,15 @@ def add(commands: Any) -> None:
     )
     migrate.add_argument("--reason", required=True, metavar="TEXT", help="what was changed, for the ledger")
     migrate.set_defaults(call=_migrate)
+    definitions = actions.add_parser(
+        "definitions", help="the functions, classes and constants that a record's hashes cover"
+    )
+    definitions.add_argument("record", metavar="ID", help="a record's id, or the beginning of it")
+    definitions.set_defaults(call=_definitions)
     for action in (replay, migrate):
         action.add_argument("--sample", type=int, default=20, metavar="N", help="records to run again (default: 20)")
         action.add_argument("--device", default="cpu", metavar="DEV", help="default: cpu")
-    for action in (verify, replay, migrate):
+    for action in (verify, replay, migrate, definitions):
         action.add_argument("--results", type=Path, default=PUBLISHED, metavar="DIR", help=f"default: {PUBLISHED}")
         action.add_argument("--plugin", action="append", default=[], metavar="FILE", help="a Python file with plugins")
 
@@ -103,6 +108,20 @@ def _migrate(args: argparse.Namespace) -> int:
     for change in result.refused:
         print(f"not carried over: {change.component} {change.before} → {change.after}")
     return 1 if result.refused else 0
+
+
+def _definitions(args: argparse.Namespace) -> int:
+    from bench.experiment.provenance import definitions_of
+
+    records, registry, _ = _read(args)
+    found = [record for record in records if record.id.startswith(args.record)]
+    if len(found) != 1:
+        raise UsageError(f"{len(found)} records in {args.results} have an id that begins with {args.record!r}")
+    for component, names in sorted(definitions_of(found[0], registry.get).items()):
+        print(f"{component}: {len(names)} definitions, hash {found[0].code.get(component, 'none')} on record")
+        for name in names:
+            print(f"  {name}")
+    return 0
 
 
 def _read(args: argparse.Namespace) -> tuple[list[Record], Registry, int]:

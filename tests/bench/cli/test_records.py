@@ -1,0 +1,84 @@
+"""`bench records`, on a folder of made-up records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.cli.main import main
+from bench.experiment import provenance
+from bench.plugins.registry import Registry
+from bench.records import store
+from bench.records.model import AttackRecord
+
+
+def made(number: int, **changes: Any) -> AttackRecord:
+    about = {
+        "id": f"{number:016x}",
+        "dataset": {"name": "demo", "label": "demo", "fingerprint": "d"},
+        "encoder": {"name": "minilm", "label": "minilm"},
+        "defense": {"name": "none", "label": "none"},
+        "seed": number,
+        "attack": {"name": "rss", "label": "rss", "sees": ["corpus", "encodings"]},
+        "protocol": {"examples": 10, "epochs": 1, "candidates": None, "coverage": 1.0, "split": "train"},
+        "metrics": {"recall": {"value": 0.5}},
+    }
+    record = AttackRecord.model_validate({**about, **changes})
+    return record.replace(code=provenance.code_of(record, Registry().get) | changes.get("code", {}))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for record in (made(1), made(2), made(3, code={"attack": "0ld"})):
+        store.save(tmp_path, record)
+    return tmp_path
+
+
+def test_verify_names_the_component_that_changed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["records", "verify", "--results", str(folder)]) == 1
+    said = capsys.readouterr().out
+    assert "3 records: 2 current, 0 equivalent, 1 stale, 0 unknown" in said
+    assert "stale: 1 records, changed: attack (such as 0000000000000003)" in said
+
+
+def test_verify_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["records", "verify", "--json", "--results", str(folder)])
+    rows = {row["id"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows[f"{3:016x}"] == {"id": f"{3:016x}", "status": "stale", "changed": ["attack"]}
+    assert rows[f"{1:016x}"]["status"] == "current"
+
+
+def test_nothing_stale_is_a_success_and_a_damaged_record_is_none(folder: Path) -> None:
+    for path in folder.glob("*.s3.*"):
+        path.unlink()
+    assert main(["records", "verify", "--results", str(folder)]) == 0
+    (folder / "cut.json").write_text("{", encoding="utf-8")
+    assert main(["records", "verify", "--results", str(folder)]) == 1
+
+
+def test_definitions_of_a_record(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["records", "definitions", "0000000000000001", "--results", str(folder)]) == 0
+    assert "  bench.attacks.rss:RSS\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["definitions", "0000"], "3 records"),
+        (["definitions", "f"], "0 records"),
+        (["replay", "--sample", "0"], "--sample 0: at least 1"),
+    ],
+)
+def test_wrong_use_is_explained(folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
+    assert main(["records", *words, "--results", str(folder)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_migrate_with_nothing_stale_runs_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in folder.glob("*.s3.*"):
+        path.unlink()
+    assert main(["records", "migrate", "--reason", "a refactoring", "--results", str(folder)]) == 0
+    assert "2 records: none is stale" in capsys.readouterr().out
