@@ -1,7 +1,7 @@
 """hideseek: who hides, who seeks, who wins.
 
-What a plugin needs is importable from here. Names are resolved on first use, so that `bench --help`
-and `bench list` start without NumPy or torch.
+What a plugin needs, and what runs experiments from Python (bench.api), is importable from here. Names are resolved on
+first use, so that `bench --help` and `bench list` start without NumPy or torch.
 """
 
 from __future__ import annotations
@@ -11,8 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .api.experiments import evaluate as evaluate
+    from .api.experiments import run as run
+    from .api.experiments import utility as utility
+    from .api.results import Results as Results
     from .arrays import Floats as Floats
     from .arrays import Ints as Ints
+    from .errors import BenchError as BenchError
     from .errors import DataError as DataError
     from .errors import UsageError as UsageError
     from .isolation.view import View as View
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
     from .types import Key as Key
     from .types import Release as Release
 
+# The one place that says it: setup.cfg and CITATION.cff's test read it here.
 __version__ = "0.1.0"
 
 # In a checkout attacks/, defenses/ and datasets/ stand beside this package, not inside it.
@@ -40,8 +46,13 @@ if IN_CHECKOUT:
 
 # Where each name is: the module that holds it or, for mixing, privacy and search, that it is.
 EXPORTS = {
+    "evaluate": "bench.api.experiments",
+    "run": "bench.api.experiments",
+    "utility": "bench.api.experiments",
+    "Results": "bench.api.results",
     "Floats": "bench.arrays",
     "Ints": "bench.arrays",
+    "BenchError": "bench.errors",
     "DataError": "bench.errors",
     "UsageError": "bench.errors",
     "attack": "bench.plugins.decorators",
@@ -66,3 +77,7 @@ def __getattr__(name: str) -> Any:
         module = import_module(EXPORTS[name])
         return module if EXPORTS[name].endswith(f".{name}") else getattr(module, name)
     raise AttributeError(f"module 'bench' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *EXPORTS})

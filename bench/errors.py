@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 class BenchError(Exception):
@@ -20,6 +21,14 @@ class UsageError(BenchError):
 
 class DataError(BenchError):
     """A data set, vector or file that cannot be used as it is."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a run; carries the records of what was finished, all of which are saved, and how many were due."""
+
+    def __init__(self, done: Sequence[Any], total: int):
+        super().__init__()
+        self.done, self.total = done, total
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:

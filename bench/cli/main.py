@@ -21,7 +21,10 @@ EPILOG = """examples:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    args = _parser().parse_args(argv)
+    args = parser().parse_args(argv)
+    from bench.cli import logs
+
+    logs.attach()
     try:
         status: int = args.call(args)
         return status
@@ -38,7 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """All commands with their options; shell completion (bench.cli.completion) is made from it."""
     parser = argparse.ArgumentParser(
         prog="bench",
         description="hideseek: who hides, who seeks, who wins. Runs attacks on schemes that hide text.",

@@ -47,7 +47,7 @@ def add(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from bench.cli.run import repeat
+    from bench.api.replays import repeat
     from bench.experiment import identity, suites
     from bench.isolation import sandbox
     from bench.plugins.registry import Registry

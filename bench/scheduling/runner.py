@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.errors import BenchError
+from bench.errors import BenchError, Interrupted
 from bench.experiment import identity
 from bench.experiment.cells import Cell
 from bench.experiment.execute import Result
@@ -56,14 +56,6 @@ class Settings:
     utility: bool = False
 
 
-class Interrupted(KeyboardInterrupt):
-    """Carries what was finished before Ctrl-C."""
-
-    def __init__(self, done: list[Record]):
-        super().__init__()
-        self.done = done
-
-
 def run(cells: Sequence[Cell], settings: Settings, progress: Progress) -> tuple[list[Record], list[BenchError]]:
     """The records of all cells, in order, and the errors of cells that could not even be described."""
     _check_writable(settings.out)
@@ -90,7 +82,8 @@ def run(cells: Sequence[Cell], settings: Settings, progress: Progress) -> tuple[
     except OSError as error:
         raise BenchError(f"{error}; what is finished is saved, and the same command goes on") from error
     except KeyboardInterrupt:
-        raise Interrupted([done[about["id"]] for _, about in planned if about["id"] in done]) from None
+        finished = [done[about["id"]] for _, about in planned if about["id"] in done]
+        raise Interrupted(finished, len(cells)) from None
     return [done[about["id"]] for _, about in planned], [error for _, error in errors]
 
 

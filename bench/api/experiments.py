@@ -1,0 +1,89 @@
+"""`bench.run`, `bench.utility` and `bench.evaluate`: experiments from Python, as the command line runs them.
+
+Errors are exceptions with the text that the command line prints: UsageError for a wrong name or option, BenchError for
+anything else that the user can mend. Ctrl-C raises `bench.errors.Interrupted`, a KeyboardInterrupt that
+carries the records of finished cells; all of them are saved.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from bench.api.objects import plugin_info
+from bench.api.requests import AttackRequest, UtilityRequest
+from bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from bench.api.results import Results
+
+P = ParamSpec("P")
+Q = TypeVar("Q")
+R = TypeVar("R")
+
+
+def _takes(make: Callable[P, Q]) -> Callable[[Callable[[Q], R]], Callable[P, R]]:
+    """The arguments of a function are the fields of its request, written down in one place."""
+
+    def decorate(function: Callable[[Q], R]) -> Callable[P, R]:
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            return function(make(*args, **kwargs))
+
+        call.__signature__ = inspect.signature(make)  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+@_takes(AttackRequest)
+def run(request: AttackRequest) -> Results:
+    """Run every defense against every attack, and score them; finished cells are taken from `out`.
+
+    Takes what `bench run` takes, by the same names: `bench.run(defense="texthide:m=16", attack=["rss", "unmix"],
+    dataset="cola", seed=[0, 1])`. In place of a name there may be a plugin object, such as `MyAttack(top=3)`.
+    """
+    cells, settings = request.cells(), request.settings()  # names are checked before anything heavy is imported
+    from bench.api.results import Results
+    from bench.scheduling import runner
+    from bench.scheduling.progress import Progress
+
+    with Progress(quiet=not request.progress) as progress:
+        records, errors = runner.run(cells, settings, progress)
+    if errors and not records:
+        raise errors[0]
+    return Results(records, errors)
+
+
+@_takes(UtilityRequest)
+def utility(request: UtilityRequest) -> Results:
+    """Measure what defenses cost in accuracy: train on their releases, judge on dev. Takes what `bench utility` takes.
+
+    The undefended figure (defense none) is measured beside them.
+    """
+    trials = request.trials()
+    from bench.api.results import Results
+    from bench.scheduling import utility as training_runs
+    from bench.scheduling.progress import Progress
+    from bench.system.device import resolve
+
+    with Progress(quiet=not request.progress) as progress:
+        progress.plan(0, len(trials))
+        device, files = resolve(request.device), request.registry.files
+        records, errors = training_runs.run(trials, request.folder, device, progress, jobs=request.jobs, files=files)
+    if errors and not records:
+        raise errors[0]
+    return Results(records, errors)
+
+
+def evaluate(plugin: Any, **options: Any) -> Results:
+    """Run a plugin object: `bench.evaluate(MyAttack(), defense="texthide")`, or a defense against `attack="rss"`.
+
+    `options` are those of `bench.run`. The class may stand in a file, a notebook cell or a script.
+    """
+    kind = plugin_info(plugin).kind
+    if kind in options:
+        raise UsageError(f"{kind}={options[kind]!r}: the {kind} is the object that is evaluated; leave it out")
+    return run(**{kind: plugin}, **options)

@@ -1,0 +1,47 @@
+"""Repeats the run behind a record, and compares."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from bench.records.model import Record
+
+if TYPE_CHECKING:
+    from bench.api.requests import AttackRequest
+    from bench.experiment.cells import Cell
+    from bench.scheduling.progress import Progress
+    from bench.scheduling.runner import Settings
+
+
+class Replay(NamedTuple):
+    record: Record
+    """of the repetition; it is not saved"""
+    differences: list[str]
+    """every number that did not come out again"""
+
+
+def replay(path: str | os.PathLike[str], request: AttackRequest) -> Replay:
+    """`request` says how to run it; what to run is in the record."""
+    from pathlib import Path
+
+    from bench.experiment import identity
+    from bench.experiment.replay import open_record
+    from bench.scheduling.progress import Progress
+
+    request.check()
+    old = open_record(Path(path))
+    cell = identity.cell_of(request.registry, old)
+    with Progress(quiet=not request.progress) as progress:
+        return repeat(cell, old, request.settings(), progress)
+
+
+def repeat(cell: Cell, old: Record, settings: Settings, progress: Progress) -> Replay:
+    """Run a cell once more, while `progress` shows how far it is."""
+    from bench.experiment import replay as repetition
+
+    progress.plan(0, 1)
+    line = progress.start(cell.title)
+    new, differences = repetition.run(cell, old, settings.device, settings.limits, line.stage, progress.note)
+    line.done(new)
+    return Replay(new, differences)

@@ -1,0 +1,198 @@
+"""What can be asked for: the arguments of `bench.run` and `bench.utility`, which are also those of the command line.
+
+A request checks what it can without loading anything, and turns names into cells and settings.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.api.objects import name_plugin
+from bench.errors import UsageError
+from bench.plugins.registry import Registry
+
+if TYPE_CHECKING:
+    from bench.experiment.cells import Cell, Trial
+    from bench.experiment.training import Training
+    from bench.scheduling.runner import Settings
+
+Name = str | Any
+"""`name:option=value,...` as on the command line, or a plugin object such as `MyAttack()`"""
+Names = Name | Iterable[Name] | None
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What attacks and training have in common. None stands for the default that `bench run --help` names."""
+
+    defense: Names = None
+    dataset: Names = None
+    encoder: Names = None
+    seed: int | Iterable[int] | None = None
+    suite: PathLike | None = None
+    """a TOML file, or the name of a suite of the project; it names its own cells"""
+    out: PathLike = "results"
+    """the folder of the records: what is there already is not run again"""
+    jobs: int = 1
+    executor: str | None = None
+    device: str = "auto"
+    plugins: Iterable[PathLike] = ()
+    """Python files with plugins"""
+    progress: bool = True
+
+    @cached_property
+    def registry(self) -> Registry:
+        """Plugins by name: those of this machine, of `plugins`, and of the objects that were passed."""
+        return Registry(self._names[1])
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.out)
+
+    def axes(self) -> dict[str, list[Any] | None]:
+        """The names on each axis; None where nothing was given."""
+        return {**self._names[0], "seed": listed(self.seed)}
+
+    @cached_property
+    def _names(self) -> tuple[dict[str, list[Any] | None], tuple[str, ...]]:
+        """The names on each axis, and the files of all plugins that are not installed."""
+        files = [os.fspath(path) for path in listed(self.plugins) or []]
+        names: dict[str, list[Any] | None] = {}
+        for axis in self._axes:
+            found = [name_plugin(part, axis, files, self.folder) for part in listed(getattr(self, axis)) or []]
+            names[axis] = [name for name, _ in found] or None
+            files += [file for _, file in found if file and file not in files]
+        return names, tuple(files)
+
+    @property
+    def _axes(self) -> tuple[str, ...]:
+        return ("dataset", "encoder", "defense")
+
+    def check(self) -> None:
+        """What can be wrong with the numbers; names are checked when they are looked up."""
+        if self.jobs < 1:
+            raise UsageError(f"--jobs {self.jobs}: at least 1")
+        if self.executor and self.jobs != 1:
+            raise UsageError("--executor has workers of its own: leave out --jobs")
+
+    def _alone(self, given: Iterable[str], what: str) -> None:
+        """A suite leaves nothing to be named."""
+        for name in given:
+            raise UsageError(f"--suite names its own {what}: leave out --{name}, or the suite")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackRequest(Request):
+    """Every defense against every attack."""
+
+    attack: Names = None
+    examples: int | None = None
+    epochs: int | None = None
+    candidates: int | None = None
+    coverage: float | None = None
+    split: str | None = None
+    public: str | None = None
+    timeout: float = 3600
+    memory: int = 8192
+    force: bool = False
+    sealed: bool = False
+    details: bool = False
+    utility: bool = False
+
+    @property
+    def _axes(self) -> tuple[str, ...]:
+        return (*super()._axes, "attack")
+
+    def given(self) -> list[str]:
+        """Axes and sizes that were named."""
+        return [name for name, value in {**self.axes(), **self.sizes()}.items() if value is not None]
+
+    def sizes(self) -> dict[str, Any]:
+        from bench.experiment.cells import SIZES
+
+        return {size: getattr(self, size) for size in SIZES}
+
+    def check(self) -> None:
+        super().check()
+        if self.timeout <= 0 or self.memory < 0:
+            raise UsageError("--timeout must be above 0 and --memory not below it")
+
+    def cells(self) -> list[Cell]:
+        """The cells, every name and option of which has been checked."""
+        from bench.experiment import suites
+        from bench.experiment.cells import cells
+
+        self.check()
+        if self.sealed:
+            from bench.isolation.sandbox import require
+
+            require()
+        if self.suite is None:
+            return cells(self.registry, self.axes(), self.sizes(), sealed=self.sealed)
+        self._alone(self.given(), "cells")
+        return suites.from_suite(self.registry, os.fspath(self.suite), sealed=self.sealed)
+
+    def settings(self) -> Settings:
+        from bench.isolation.process import Limits
+        from bench.scheduling.executors import address
+        from bench.scheduling.runner import Settings
+        from bench.system.device import resolve
+        from bench.system.threads import threads
+
+        return Settings(
+            out=self.folder,
+            device=resolve(self.device),
+            limits=Limits(self.timeout, self.memory, threads(self.jobs)),
+            jobs=self.jobs,
+            cluster=address(self.executor) if self.executor else None,
+            files=self.registry.files,
+            force=self.force,
+            details=self.details,
+            utility=self.utility,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UtilityRequest(Request):
+    """Every defense, and the undefended figure beside it."""
+
+    train_epochs: int | None = None
+    shared_layer: bool = False
+
+    def trials(self) -> list[tuple[Trial, Training]]:
+        from bench.experiment import suites
+        from bench.experiment.cells import trials
+        from bench.experiment.training import Training
+
+        self.check()
+        if self.suite is None:
+            axes = self.axes()
+            axes["defense"] = list(dict.fromkeys(["none", *(axes["defense"] or [])]))
+            found: list[tuple[Trial, int | None]] = [(trial, None) for trial in trials(self.registry, axes)]
+        else:
+            self._alone([name for name, value in self.axes().items() if value is not None], "trials")
+            found = suites.trials_from_suite(self.registry, os.fspath(self.suite))
+        return [
+            (trial, Training(epochs=self.train_epochs or epochs or Training.epochs, shared=self.shared_layer))
+            for trial, epochs in found
+        ]
+
+    def check(self) -> None:
+        super().check()
+        if self.train_epochs is not None and self.train_epochs < 1:
+            raise UsageError(f"--train-epochs {self.train_epochs}: at least 1")
+
+
+def listed(value: Any) -> list[Any] | None:
+    """One or several, as a list."""
+    if value is None:
+        return None
+    if isinstance(value, str | os.PathLike) or not isinstance(value, Iterable):
+        return [value]
+    return list(value)

@@ -1,0 +1,117 @@
+"""What a run hands back: its records, and ways to look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from bench.records.model import AttackRecord, Record, UtilityRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bench.api.tables import Shown
+    from bench.errors import BenchError
+
+
+class Results(Sequence[Record]):
+    """Records, in the order of the cells that were asked for. `errors` are cells for which there is no record."""
+
+    def __init__(self, records: Iterable[Record], errors: Iterable[BenchError] = ()):
+        self.records = tuple(records)
+        self.errors = tuple(errors)
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: slice) -> Results: ...
+    def __getitem__(self, index: int | slice) -> Record | Results:
+        return Results(self.records[index], self.errors) if isinstance(index, slice) else self.records[index]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
+
+    def __repr__(self) -> str:
+        return f"<Results: {len(self)} records, {len(self.failed)} failed; .table(), .leak(), .to_dataframe()>"
+
+    def _repr_mimebundle_(self, **how: Any) -> Any:
+        """What a notebook shows of results that end a cell."""
+        return self.table()._repr_mimebundle_(how.get("include") or (), how.get("exclude") or ())
+
+    @property
+    def failed(self) -> list[Record]:
+        """Records of cells that came to no good end; `record.error` says why."""
+        return [record for record in self.records if record.status != "ok"]
+
+    @property
+    def ok(self) -> bool:
+        return not self.errors and not self.failed
+
+    def table(self) -> Shown:
+        """The table that the command line prints; shown by a terminal (rich), by a notebook, or as text by `print`."""
+        from bench.api import tables
+
+        return tables.of(self.records)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row per record and metric, all in columns of plain values; a failed record is one row without a metric.
+
+        Columns: id, kind (attack or utility), status, error, dataset, encoder, defense, attack, seed, examples, epochs,
+        metric, value, low, high, random, random_low, random_high, majority.
+        """
+        import pandas as pd
+
+        return pd.DataFrame([row for record in self.records for row in _rows(record)], columns=list(COLUMNS))
+
+    def leak(self) -> pd.DataFrame:
+        """The headline number: the share of the private examples that each attack finds behind each defense.
+
+        One row per data set, encoder, protocol, defense and attack, with the mean over seeds (`leak`), its 95 %
+        interval, the random guess's share and how many seeds failed. `metric` says which share it is; where an attack
+        finds no examples as such, it is the first metric that it has.
+        """
+        import pandas as pd
+
+        from bench.api.leak import leak_rows
+
+        return pd.DataFrame(leak_rows([r for r in self.records if isinstance(r, AttackRecord)]))
+
+
+METRIC_PARTS = ("value", "low", "high", "random", "random_low", "random_high")
+COLUMNS = (
+    *("id", "kind", "status", "error", "dataset", "encoder", "defense", "attack", "seed", "examples", "epochs"),
+    *("metric", *METRIC_PARTS, "majority"),
+)
+
+
+def _rows(record: Record) -> Iterator[dict[str, Any]]:
+    about: dict[str, Any] = {
+        "id": record.id,
+        "kind": "utility" if isinstance(record, UtilityRecord) else "attack",
+        "status": record.status,
+        "error": record.error,
+        "seed": record.seed,
+        "dataset": record.dataset.label,
+        "encoder": record.encoder.label,
+        "defense": record.defense.label,
+    }
+    metrics: dict[str, dict[str, Any]] = {}
+    if isinstance(record, AttackRecord):
+        about |= {"attack": record.attack.label, "examples": record.protocol.examples, "epochs": record.protocol.epochs}
+        for name, metric in record.metrics.items():
+            metrics[name] = {part: _plain(getattr(metric, part, None)) for part in METRIC_PARTS}
+    elif isinstance(record, UtilityRecord):
+        for name, value in record.metrics.items():
+            metrics[name] = {"value": _plain(value), "majority": record.majority.get(name)}
+    if not metrics:
+        yield about
+    for name, parts in metrics.items():
+        yield {**about, "metric": name, **parts}
+
+
+def _plain(value: float | str | None) -> float | None:
+    """Infinity is text in a record, and a number in a table."""
+    return None if value is None else float(value)

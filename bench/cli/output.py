@@ -1,0 +1,62 @@
+"""What commands that run experiments have in common: their options on output, what they print, how they exit."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from bench.errors import Interrupted
+
+if TYPE_CHECKING:
+    from bench.api.requests import Request
+    from bench.api.results import Results
+
+
+def add_options(parser: Any) -> None:
+    parser.add_argument("--json", action="store_true", help="print the records as JSON, and nothing else")
+    parser.add_argument("--no-progress", dest="progress", action="store_false", help="say nothing until the end")
+    plugin = "a Python file with plugins"
+    parser.add_argument("--plugin", dest="plugins", action="append", default=[], metavar="FILE", help=plugin)
+
+
+def options_of(args: argparse.Namespace, request: type[Request]) -> dict[str, Any]:
+    """The arguments that make a request; what a command does not offer keeps its default."""
+    names = [field.name for field in dataclasses.fields(request)]
+    return {name: getattr(args, name) for name in names if hasattr(args, name)}
+
+
+def finish(args: argparse.Namespace, experiment: Callable[[], Results]) -> int:
+    """Run an experiment, print what it found, and say by the exit status how it ended."""
+    try:
+        results = experiment()
+    except Interrupted as stop:
+        from bench.api.results import Results
+
+        show(args, Results(stop.done))
+        saved = f"{len(stop.done)} of {stop.total} cells are saved in {args.out}"
+        say(f"interrupted: {saved}; the same command goes on from there")
+        return 130
+    show(args, results)
+    for error in results.errors:
+        say(str(error))
+    return 0 if results.ok else 1
+
+
+def show(args: argparse.Namespace, results: Results) -> None:
+    if args.json:
+        print(json.dumps([record.to_dict() for record in results], indent=1))
+    elif results:
+        from rich.console import Console
+
+        from bench.api.tables import WIDTH
+
+        results.table().print(Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False))
+
+
+def say(text: str) -> None:
+    """A line on standard error, where it does not mix with results."""
+    print(f"bench: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,75 @@
+"""What is printed after a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.api import tables
+from bench.records.model import AttackRecord, Record, UtilityRecord
+
+
+def attack_record(status: str = "ok", seed: int = 0) -> AttackRecord:
+    return AttackRecord.model_validate(
+        {
+            "id": f"{seed:016x}",
+            "status": status,
+            "dataset": {"name": "demo", "label": "demo", "fingerprint": "f", "examples": 4, "candidates": 1009},
+            "encoder": {"name": "toy", "label": "toy"},
+            "defense": {"name": "none", "label": "none"},
+            "attack": {"name": "rss", "label": "rss", "sees": ["encodings"]},
+            "protocol": {"examples": 4, "epochs": 1, "candidates": 1009, "coverage": 1.0, "split": "train"},
+            "seed": seed,
+            "metrics": {"recall": {"value": 0.5, "random": 0.1}} if status == "ok" else {},
+            "cost": {"attack_s": 1.0},
+            "error": None if status == "ok" else "it broke",
+        }
+    )
+
+
+def utility_record(defense: str, accuracy: float, seed: int = 0, status: str = "ok") -> UtilityRecord:
+    about = attack_record(status, seed).to_dict()
+    for name in UtilityRecord.model_fields.keys() ^ AttackRecord.model_fields.keys():
+        about.pop(name, None)
+    about |= {"training": {"epochs": 2}, "metrics": {}, "defense": {"name": defense, "label": defense}}
+    if status == "ok":
+        about |= {"metrics": {"accuracy": accuracy}, "majority": {"accuracy": 0.5}}
+    return UtilityRecord.model_validate(about)
+
+
+def text(*records: Record) -> str:
+    return str(tables.of(records))
+
+
+def test_records_are_rows_and_failures_are_said_below() -> None:
+    said = text(attack_record(), attack_record("failed", seed=1))
+    assert "demo · toy · 4 private examples among 1,009 candidates" in " ".join(said.split())
+    assert "0.500 (0.100)" in said
+    assert said.rstrip().endswith("failed: none × rss seed 1: it broke")
+
+
+def test_thousands_are_left_to_the_board() -> None:
+    many = [attack_record(seed=seed) for seed in range(tables.MOST)]
+    first, last = text(*many, attack_record("timeout", seed=1)).splitlines()
+    assert first.startswith("301 records are too many for a table: bench leaderboard")
+    assert last == "timeout: none × rss seed 1: it broke"
+
+
+def test_utility_is_a_mean_over_seeds_beside_the_undefended_figure() -> None:
+    records = [utility_record("none", 0.9), utility_record("mix", 0.6), utility_record("mix", 0.8, seed=1)]
+    rows = {row["defense"]: row for row in tables.utility_summary(records)}
+    assert rows["mix"]["mean"] == pytest.approx(0.7)
+    assert rows["mix"]["deviation"] == pytest.approx(0.1414, abs=1e-4)
+    assert (rows["mix"]["undefended"], rows["mix"]["majority"], rows["mix"]["seeds"]) == (0.9, 0.5, 2)
+    assert rows["none"]["deviation"] is None
+    assert "0.700" in text(*records)
+
+
+def test_training_that_failed_is_said_and_counts_in_no_mean() -> None:
+    said = text(utility_record("none", 0.9), utility_record("mix", 0.0, status="failed"))
+    assert "failed: mix seed 0: it broke" in said
+    assert "0.000" not in said
+
+
+def test_a_notebook_gets_html() -> None:
+    bundle = tables.of([attack_record()])._repr_mimebundle_((), ())
+    assert "0.500 (0.100)" in bundle["text/html"]
