@@ -12,6 +12,7 @@ import torch
 from bench import Guess, View
 from bench.attacks.common.adam import descend
 from bench.attacks.common.lbfgs import Ended, Found, Settings, Watch, minimise
+from bench.attacks.common.scheme import Scheme, learn
 from bench.attacks.dlg.matching import Matching, Unknown
 
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ TRIAL = 64
 
 def match(view: View, options: DLG, rng: np.random.Generator) -> Guess:
     model = view.model
-    k, masked = _scheme(view, rng)
+    scheme = _scheme(view, rng)
     # Behind a frozen encoder only the masked mix reaches the model: there is nothing else to tell apart.
     pictures = bool(model.picture)
     unknown = Unknown(
-        dummies=k if options.dummies == "k" and pictures else 1,
-        mask=pictures and (options.mask == "learn" or (options.mask == "auto" and masked)),
+        dummies=scheme.k if options.dummies == "k" and pictures else 1,
+        mask=pictures and (options.mask == "learn" or (options.mask == "auto" and scheme.masked)),
         label=not options.label_known,
     )
     labels = view.labels if options.label_known else None
@@ -52,11 +53,10 @@ def match(view: View, options: DLG, rng: np.random.Generator) -> Guess:
     return Guess(images=inputs, details=details, trail=trail.arrays())
 
 
-def _scheme(view: View, rng: np.random.Generator) -> tuple[int, bool]:
-    """How many examples the scheme mixes and whether it masks them: seen by running it on vectors of one's own."""
+def _scheme(view: View, rng: np.random.Generator) -> Scheme:
+    """From a release of random vectors: the attacker has no others of the model's size."""
     vectors = rng.standard_normal((TRIAL, view.model.dim)).astype(np.float32)
-    _, key = view.defense.release(vectors, np.zeros((TRIAL, view.model.outputs), np.float32), rng)
-    return key.members.shape[1], key.mask is not None
+    return learn(view, vectors, np.zeros((TRIAL, view.model.outputs), np.float32), rng)
 
 
 def _attack(view: View, problem: Matching, start: Any, options: DLG, trail: _Trail | None, attempt: int) -> Found:

@@ -14,6 +14,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from bench.attacks.common.magnitudes import own_mean
+
 BLOCK_BYTES = 64 << 20
 # Candidates' norms are tabulated for this many ratios of noise to spread, half a decade apart.
 LEVELS = 24
@@ -100,16 +102,12 @@ class Dictionary:
         return torch.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0) / self.scale
 
     def by_magnitude(self, encodings: Tensor, rows: Tensor) -> Tensor:
-        """For the encodings `rows` the candidate most alike in centred magnitudes: no signs are needed.
-
-        Encodings are centred by their own mean, because mixes have smaller magnitudes than sentences; a few of the
-        candidates' are counted in, or a single encoding would be centred to nothing.
-        """
+        """For the encodings `rows` the candidate most alike in centred magnitudes: no signs are needed."""
         magnitudes = self.scaled.abs()
-        mean, few = magnitudes.mean(0), 4
+        mean = magnitudes.mean(0)
         magnitudes -= mean
         magnitudes /= magnitudes.norm(dim=1, keepdim=True).clamp_min(1e-30)
-        own = (encodings.abs().sum(0) + few * mean) / (len(encodings) + few)
+        own = own_mean(encodings.abs().sum(0), len(encodings), mean)
         step = max(1, BLOCK_BYTES // (4 * max(len(self), 1)))
         parts = [((encodings[some].abs() - own) @ magnitudes.T).argmax(1) for some in torch.split(rows, step)]
         return torch.cat(parts)

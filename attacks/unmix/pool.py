@@ -49,7 +49,7 @@ def shared_sentences(found: Decoded, candidates: int) -> Prior:
 
 
 def shared_masks(
-    dictionary: Dictionary, encodings: Tensor, rows: Tensor, masks: int, concentration: float, noise: Tensor
+    dictionary: Dictionary, encodings: Tensor, rows: Tensor, masks: float, concentration: float, noise: Tensor
 ) -> Tensor:
     """For the encodings `rows`, half the log-odds of each coordinate's sign, from others under the same mask.
 

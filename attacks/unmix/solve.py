@@ -15,11 +15,14 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from torch import Tensor
 
 from bench import Guess, Ints, View
-from bench.attacks.common.scheme import Scheme, clipped, learn, public_part
+from bench.attacks.common.scheme import Scheme, clipped, learn, public_corpus
 from bench.attacks.unmix.decode import Decoded, decode
 from bench.attacks.unmix.dictionary import Dictionary, distinct
 from bench.attacks.unmix.pool import shared_masks, shared_sentences
+from bench.errors import BenchError
 
+# Sentences that the scheme is tried on: as many as there are encodings, within these bounds.
+FEWEST, LARGEST = 64, 1024
 # Slots tried where the number of mixed sentences is unknown.
 MOST = 12
 # The relative residual at which a decoding is as likely wrong as right. Right ones measure 1e-7; one that lacks a
@@ -46,7 +49,7 @@ class Candidates:
 def unmix(view: View, k: int | Literal["residual"], cycles: int, pool: bool, rng: np.random.Generator) -> Guess:
     view.stage("learning the scheme")
     encodings = np.asarray(view.encodings)
-    scheme = learn(view, len(encodings), rng)
+    scheme = learn_scheme(view, len(encodings), rng)
     view.stage("preparing the candidates")
     candidates = prepare(view, scheme)
     if candidates is None or not len(encodings):
@@ -124,7 +127,7 @@ class Job:
         self.stage("pooling what the encodings share")
         prior = shared_sentences(found, len(self.candidates.dictionary)).take(rest)
         field = None
-        if self.scheme.masks:
+        if self.scheme.pooled:
             field = shared_masks(
                 self.candidates.dictionary,
                 self.seen,
@@ -138,6 +141,16 @@ class Job:
         found.put(rest, self.run("pooling", slots, rows=rest, prior=prior, field=field, start=begin))
 
 
+def learn_scheme(view: View, count: int, rng: np.random.Generator) -> Scheme:
+    """From a release of corpus sentences, about as many as there are encodings: a scheme may fit its noise to them."""
+    vectors = np.asarray(view.corpus.vectors)
+    rows = rng.permutation(len(vectors))[: min(max(count, FEWEST), LARGEST)]
+    try:
+        return learn(view, vectors[rows], np.zeros((len(rows), 1), np.float32), rng)
+    except BenchError:  # such as a corpus with fewer sentences than a mix holds
+        return Scheme.of_options(view.defense.options)
+
+
 def _open(found: Decoded) -> Tensor:
     return torch.nonzero(~found.exact)[:, 0]
 
@@ -146,7 +159,7 @@ def prepare(view: View, scheme: Scheme) -> Candidates | None:
     """The dictionary of the corpus and, where the scheme mixes it in and it is known, of the public corpus."""
     texts, vectors = list(view.corpus.texts), clipped(np.asarray(view.corpus.vectors), scheme)
     own = len(texts)
-    public = public_part(view) if scheme.public else None
+    public = public_corpus(view) if scheme.public else None
     if public is not None:
         texts += public.texts
         vectors = np.concatenate([vectors, clipped(np.asarray(public.vectors), scheme)])

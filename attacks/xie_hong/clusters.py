@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench import Floats, Ints
-from bench.attacks.xie_hong.similarity import Similarity, blocks
+from bench.attacks.xie_hong.similarity import Similarity, blocks, standardised
 
 Members = npt.NDArray[np.bool_]
 CORE = 32
@@ -85,25 +85,20 @@ def largest(scores: Floats, size: int, k: int) -> Members:
     taken = np.zeros((n, r), dtype=bool)
     best = np.argpartition(-scores, min(size, n) - 1, axis=0)[: min(size, n)]
     np.put_along_axis(taken, best, True, axis=0)
-    return _at_most(np.where(taken, _standard(scores), -np.inf), k)
+    # Clusters of pure encodings score higher throughout: compare each score with its own cluster's.
+    return _at_most(np.where(taken, standardised(scores), -np.inf), k)
 
 
 def balanced(scores: Floats, size: int, k: int, steps: int = 200) -> Members:
     """b-matching by prices: each encoding takes its k best clusters, and a cluster that more than `size` want
     gets dearer until the market clears. The dual of the assignment, n·r work a step instead of a flow network."""
-    worth = _standard(scores)
+    worth = standardised(scores)
     price = np.zeros(scores.shape[1], dtype=np.float32)
     k = min(k, scores.shape[1])
     for step in range(steps):
         demand = _at_most(worth - price, k).sum(axis=0)
         price += (0.5 / (1 + step / 20)) * (demand / max(size, 1) - 1).astype(np.float32)
     return _at_most(worth - price, k)
-
-
-def _standard(scores: Floats) -> Floats:
-    """Clusters of pure encodings score higher throughout: compare each score with its own cluster's."""
-    out: Floats = (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-12)
-    return out
 
 
 def _at_most(worth: Floats, k: int) -> Members:

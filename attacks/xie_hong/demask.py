@@ -1,4 +1,4 @@
-"""Stage 1 of xie-hong: what the scheme is, which coordinates tell anything, and what is known of the signs.
+"""Stage 1 of xie-hong: which coordinates tell anything, and what is known of the signs.
 
 The paper takes absolute values and throws the signs away. They can be had: sentence vectors share a mean, so a
 coordinate's sign under the mask leans towards the mask's, and two encodings under one mask lean the same way. So
@@ -24,38 +24,6 @@ BLOCK = 256
 MIN_GROUP = 2.0
 # Comparing all groups takes a square table: 256 MiB at this size, and such groups have few members anyway.
 MAX_MERGE = 8000
-
-
-@dataclass(frozen=True)
-class Scheme:
-    """What a release of the attacker's own tells about the scheme; the key of the victim is not needed for it."""
-
-    k: int
-    """private examples in each mix"""
-    public: bool
-    """public sentences are mixed in as well"""
-    masks: float
-    """size of the mask pool; 0 without masks, infinite for a fresh one each time"""
-    spread: float
-    """mean of the sum of squared weights: the share of a single example's variance that a mix keeps"""
-
-    @property
-    def signed(self) -> bool:
-        """All encodings carry the same signs."""
-        return self.masks <= 1
-
-
-def scheme_of(key: Any) -> Scheme:
-    """Read off the key that came with a release of one's own."""
-    private = key.members >= 0
-    masks: float = 0 if key.mask is None else len(key.pool)
-    if masks > 1 and masks == len(key.mask) == len(np.unique(key.mask)):
-        masks = np.inf  # each mask used exactly once: not what drawing from a pool looks like
-    k = int(private.sum(axis=1).max())
-    # Slots may hold one example twice; its weights then add up.
-    rows = np.arange(len(key.members))[:, None].repeat(key.members.shape[1], axis=1)
-    same = csr_matrix((key.weights[private], (rows[private], key.members[private])))
-    return Scheme(k, bool((~private).any()), masks, float(same.multiply(same).sum() / len(rows)))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from bench import Floats
+from bench.attacks.common.magnitudes import standardised
 from bench.toolkit.search import nearest
 
 
@@ -59,9 +60,7 @@ def from_candidates(vectors: Floats, corpus: Floats, start: Floats, rounds: int 
 def by_magnitude(vectors: Floats, corpus: Floats) -> Floats:
     """Signs of the candidate whose magnitudes are closest, per vector: for k = 1, where no mix ties vectors together.
 
-    Magnitudes are centred and scaled by their spread, without which all sentences look alike.
+    Without centring and scaling all sentences look alike.
     """
-    sizes = np.abs(corpus)
-    mean, spread = sizes.mean(axis=0), np.maximum(sizes.std(axis=0), 1e-12)
-    named = nearest((np.abs(vectors) - mean) / spread, (sizes - mean) / spread)[:, 0]
+    named = nearest(*standardised(vectors, corpus, mixed=False))[:, 0]
     return np.copysign(np.abs(vectors), corpus[named]).astype(np.float32)

@@ -27,8 +27,12 @@ RATE = 1e-3
 
 def features(values: Floats, masked: bool) -> Floats:
     """Magnitudes (or the values themselves where no mask hides them), each coordinate standardised."""
-    sizes = np.abs(values) if masked else values
-    out: Floats = ((sizes - sizes.mean(axis=0)) / np.maximum(sizes.std(axis=0), 1e-12)).astype(np.float32)
+    return standardised(np.abs(values) if masked else values).astype(np.float32)
+
+
+def standardised(values: Floats) -> Floats:
+    """Each column minus its mean, in units of its spread."""
+    out: Floats = (values - values.mean(axis=0)) / np.maximum(values.std(axis=0), 1e-12)
     return out
 
 

@@ -49,14 +49,6 @@ def cosines(found, truth):
     return table.max(axis=1)
 
 
-@pytest.mark.parametrize(("m", "expected"), [(0, 0), (1, 1), (5, 5), ("inf", np.inf)])
-def test_the_scheme_is_read_off_a_release_of_ones_own(world, m, expected):
-    found = demask.scheme_of(world(k=3, m=m).key)
-    assert (found.k, found.masks, found.public) == (3, expected, False)
-    assert found.signed == (expected <= 1)
-    assert 1 / 3 < found.spread < 1
-
-
 def test_encodings_are_grouped_by_mask(world):
     w = world(k=4, m=5, dim=256)
     group = demask.group_masks(demask.lean(w.values, w.reference, 0.4))
