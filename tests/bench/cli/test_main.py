@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -19,6 +20,7 @@ import pandas as pd
 import pytest
 
 from tests.helpers.cli import PLUGINS, ROOT, TINY, load_records
+from tests.helpers.processes import running, wait_until
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 HOSTILE = ("--plugin", str(PLUGINS / "hostile.py"))
@@ -150,28 +152,14 @@ def test_coverage_takes_private_examples_out_of_the_corpus(bench: Run) -> None:
     assert record["metrics"]["recall"]["value"] == 1
 
 
-def interrupt(
-    args: tuple[str, ...], home: Path, how: signal.Signals, after: Callable[[], bool]
-) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bench", "run", *args],
-        cwd=home,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    while not after() and process.poll() is None:
-        time.sleep(0.02)
-    process.send_signal(how)
-    return process
-
-
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_ctrl_c_saves_what_is_finished_and_says_how_to_go_on(bench: Run, tmp_path: Path, jobs: str) -> None:
     home, results = tmp_path, tmp_path / "results"
     args = ("--defense", "none", "--attack", "rss", "--attack", "sleeps", *TINY, *HOSTILE, "--jobs", jobs)
-    process = interrupt(args, home, signal.SIGINT, lambda: len(list(results.glob("*.json"))) == 1)
-    out, err = process.communicate(timeout=60)
+    with running([sys.executable, "-m", "bench", "run", *args], home) as process:
+        wait_until(lambda: len(list(results.glob("*.json"))) == 1, process)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "1 of 2 cells are saved in results; the same command goes on from there" in err
     assert "Traceback" not in err
@@ -192,9 +180,10 @@ def test_kill_9_at_any_moment_loses_nothing_that_was_finished(bench: Run, tmp_pa
     home = tmp_path / "rough"
     home.mkdir()
     for _ in range(10):
-        until = time.perf_counter() + moments.uniform(0.1, whole / 2)
-        process = interrupt(args, home, signal.SIGKILL, lambda until=until: time.perf_counter() > until)
-        process.communicate()
+        with running([sys.executable, "-m", "bench", "run", *args], home) as process:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(moments.uniform(0.1, whole / 2))
+            process.kill()
         if moments.random() < 0.2:
             shutil.rmtree(home / "results", ignore_errors=True)  # so that early moments are met more than once
     done = subprocess.run([sys.executable, "-m", "bench", "run", *args], cwd=home, capture_output=True, text=True)

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,8 @@ from typing import Any
 import pytest
 
 from benchmarks import faults
-from tests.helpers.cli import PLUGINS, TINY
+from tests.helpers.cli import PLUGINS, ROOT, TINY
+from tests.helpers.processes import running, wait_until
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 COUNTING = ("--plugin", str(PLUGINS / "counting.py"))
@@ -35,25 +35,10 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def process(*words: str, ready: Callable[[], bool] = lambda: True) -> Iterator[subprocess.Popen[bytes]]:
-    """Ended with all that it started, whatever happens."""
-    started = subprocess.Popen(
-        [sys.executable, "-m", *words], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        until(ready)
+def module(*words: str, ready: Callable[[], bool] = lambda: True) -> Iterator[subprocess.Popen[str]]:
+    with running([sys.executable, "-m", *words], ROOT, output=subprocess.DEVNULL) as started:
+        wait_until(ready, started)
         yield started
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(started.pid, signal.SIGKILL)
-        started.wait()
-
-
-def until(true: Callable[[], bool], seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
 
 
 def free_port() -> int:
@@ -68,15 +53,15 @@ def answers(port: int) -> bool:
     return False
 
 
-def scheduler(port: int) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+def scheduler(port: int) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
     words = ("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
-    return process(*words, ready=lambda: answers(port))
+    return module(*words, ready=lambda: answers(port))
 
 
-def dask_worker(port: int) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+def dask_worker(port: int) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
     """Without a nanny: a worker that was killed stays away."""
     more = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60")
-    return process("distributed.cli.dask_worker", f"tcp://127.0.0.1:{port}", *more)
+    return module("distributed.cli.dask_worker", f"tcp://127.0.0.1:{port}", *more)
 
 
 @pytest.mark.slow
@@ -99,9 +84,9 @@ def test_a_cluster_makes_the_same_records_though_a_worker_and_the_scheduler_are_
 
     with scheduler(port) as first, dask_worker(port) as one, dask_worker(port):
         run = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-        until(lambda: on_record() >= 5)
+        wait_until(lambda: on_record() >= 5, run)
         one.kill()
-        until(lambda: on_record() >= 20)
+        wait_until(lambda: on_record() >= 20, run)
         first.kill()
         _, said = run.communicate(timeout=120)
         assert run.returncode == 1, said
@@ -153,11 +138,13 @@ def test_an_interrupted_run_ends_its_workers_and_attacks(tmp_path: Path) -> None
     words = [sys.executable, "-m", "bench", "run", "--defense", "none", "--defense", "mix-only", *TINY, *COUNTING]
     words += ["--attack", "counts:seconds=300", "--jobs", "2", "--out", str(tmp_path / "out")]
     count = tmp_path / "count"
-    run = faults.start([*words, "--attack", f"counts:file={count},seconds=300"], mark := f"{os.getpid()}-int", tmp_path)
-    until(count.exists)
-    run.send_signal(signal.SIGINT)
-    assert run.wait(timeout=60) == 130
-    assert faults.outlived(mark) == 0
+    words += ["--attack", f"counts:file={count},seconds=300"]
+    mark = {faults.MARK: f"{os.getpid()}-int"}
+    with running(words, tmp_path, mark) as run:
+        wait_until(count.exists, run)
+        run.send_signal(signal.SIGINT)
+        assert run.wait(timeout=60) == 130
+        assert faults.outlived(mark[faults.MARK]) == 0
     assert not (tmp_path / "out" / ".locks").exists()
 
 
@@ -165,13 +152,15 @@ def test_an_interrupted_run_saves_what_its_workers_had_finished(tmp_path: Path) 
     count, out = tmp_path / "count", tmp_path / "out"
     attacks = [w for top in range(1, 31) for w in ("--attack", f"counts:file={count},top={top}")]
     words = [sys.executable, "-m", "bench", "run", "--defense", "none", "--defense", "mix-only", *attacks, *TINY]
-    run = faults.start([*words, *COUNTING, "--jobs", "2", "--out", str(out)], mark := f"{os.getpid()}-kept", tmp_path)
-    until(lambda: count.exists() and len(count.read_text().splitlines()) >= 8)
-    run.send_signal(signal.SIGINT)
-    assert run.wait(timeout=60) == 130
-    # The last attack of each worker may have been ended or not yet scored; those before it were finished.
-    assert len(list(out.glob("*.json"))) >= 4
-    assert faults.outlived(mark) == 0
+    words += [*COUNTING, "--jobs", "2", "--out", str(out)]
+    mark = {faults.MARK: f"{os.getpid()}-kept"}
+    with running(words, tmp_path, mark) as run:
+        wait_until(lambda: count.exists() and len(count.read_text().splitlines()) >= 8, run)
+        run.send_signal(signal.SIGINT)
+        assert run.wait(timeout=60) == 130
+        # The last attack of each worker may have been ended or not yet scored; those before it were finished.
+        assert len(list(out.glob("*.json"))) >= 4
+        assert faults.outlived(mark[faults.MARK]) == 0
 
 
 def test_sealed_cells_run_on_several_workers(bench: Run) -> None:
