@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from bench.attacks.common.lbfgs import Ended, Found, Objective, Watch
+from bench.attacks.common.lbfgs import Ended, Minimum, Objective, Watch
 
 
-def descend(objective: Objective, start: Tensor, iterations: int, rate: float, watch: Watch | None = None) -> Found:
+def descend(objective: Objective, start: Tensor, iterations: int, rate: float, watch: Watch | None = None) -> Minimum:
     """The best points met in so many iterations; a problem whose loss is no number any more leaves with what it has."""
     x = start.clone().requires_grad_()
     optimizer = torch.optim.Adam([x], lr=rate)
@@ -27,4 +27,4 @@ def descend(objective: Objective, start: Tensor, iterations: int, rate: float, w
         if watch:
             watch(iteration, rows, x.detach(), loss)
         optimizer.step()
-    return Found(best, best_loss, ended, torch.full_like(rows, iteration), iteration * len(rows))
+    return Minimum(best, best_loss, ended, torch.full_like(rows, iteration), iteration * len(rows))

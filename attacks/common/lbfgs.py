@@ -45,7 +45,7 @@ class Ended(IntEnum):
 
 
 @dataclass(frozen=True)
-class Settings:
+class LBFGSSettings:
     """torch.optim.LBFGS's, and how many times its step() is called."""
 
     steps: int = 1200
@@ -63,7 +63,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Found:
+class Minimum:
     """Per problem: the best point that was met, its loss, and how it went."""
 
     best: Tensor
@@ -73,15 +73,15 @@ class Found:
     evaluations: int
 
 
-def minimise(objective: Objective, start: Tensor, settings: Settings, watch: Watch | None = None) -> Found:
+def minimise(objective: Objective, start: Tensor, settings: LBFGSSettings, watch: Watch | None = None) -> Minimum:
     """Run every row of `start` (B × n) to its own end."""
-    return _Run(objective, start, settings, watch).run()
+    return _Batch(objective, start, settings, watch).run()
 
 
-class _Run:
+class _Batch:
     """Arrays have a row for each problem still in, the first `live` ones: one that leaves gives its row to the last."""
 
-    def __init__(self, objective: Objective, start: Tensor, settings: Settings, watch: Watch | None):
+    def __init__(self, objective: Objective, start: Tensor, settings: LBFGSSettings, watch: Watch | None):
         self.objective, self.set, self.watch = objective, settings, watch
         b, n = start.shape
         h = settings.history
@@ -122,14 +122,14 @@ class _Run:
             raise AttributeError(name)
         return rows[name][: self.live]
 
-    def run(self) -> Found:
+    def run(self) -> Minimum:
         loss, gradient = self._evaluate(self.x, self.number)
         self.loss[:], self.gradient[:] = loss, gradient
         self._keep_best()
         self._leave(self._judge(torch.zeros_like(self.age, dtype=torch.bool)))
         while self.live:
             self._iterate()
-        return Found(self.best, self.best_loss, self.ended, self.iterations, self.evaluations)
+        return Minimum(self.best, self.best_loss, self.ended, self.iterations, self.evaluations)
 
     def _evaluate(self, x: Tensor, number: Tensor) -> tuple[Tensor, Tensor]:
         self.evaluations += len(x)

@@ -11,7 +11,7 @@ import torch
 
 from bench import Guess, View
 from bench.attacks.common.adam import descend
-from bench.attacks.common.lbfgs import Ended, Found, Settings, Watch, minimise
+from bench.attacks.common.lbfgs import Ended, LBFGSSettings, Minimum, Watch, minimise
 from bench.attacks.common.scheme import Scheme, learn
 from bench.attacks.dlg.matching import Matching, Unknown
 
@@ -59,9 +59,9 @@ def _scheme(view: View, rng: np.random.Generator) -> Scheme:
     return learn(view, vectors, np.zeros((TRIAL, view.model.outputs), np.float32), rng)
 
 
-def _attack(view: View, problem: Matching, start: Any, options: DLG, trail: _Trail | None, attempt: int) -> Found:
+def _attack(view: View, problem: Matching, start: Any, options: DLG, trail: _Trail | None, attempt: int) -> Minimum:
     """One attempt at every item, `batch` of them at a time."""
-    found: list[Found] = []
+    found: list[Minimum] = []
     for at in range(0, len(start), options.batch):
         rows = torch.arange(at, min(at + options.batch, len(start)), device=view.device)
         first = torch.tensor(start[at : at + options.batch], **problem.like)
@@ -73,10 +73,10 @@ def _attack(view: View, problem: Matching, start: Any, options: DLG, trail: _Tra
         if options.optimizer == "adam":
             found.append(descend(objective, first, options.steps * options.inner, options.rate or 0.1, watch))
             continue
-        settings = Settings(options.steps, options.inner, options.history, options.rate or 1.0, options.search)
+        settings = LBFGSSettings(options.steps, options.inner, options.history, options.rate or 1.0, options.search)
         found.append(minimise(objective, first, settings, watch))
     joined = {n: torch.cat([getattr(one, n) for one in found]) for n in ("best", "loss", "ended", "iterations")}
-    return Found(evaluations=sum(one.evaluations for one in found), **joined)
+    return Minimum(evaluations=sum(one.evaluations for one in found), **joined)
 
 
 def _watch(view: View, rows: torch.Tensor, options: DLG, trail: _Trail | None, attempt: int) -> Watch:
@@ -113,7 +113,7 @@ class _Trail:
         self.points[item[kept].cpu(), at] = x[kept].float().cpu()
         self.distance[item[kept].cpu(), at] = loss[kept].float().cpu()
 
-    def end(self, found: Found) -> None:
+    def end(self, found: Minimum) -> None:
         """Where those that left early came to, at the next point of the scale; after it there is nothing."""
         place = np.searchsorted(self.steps, found.iterations[: self.count].cpu().numpy())
         item, at = torch.arange(self.count), torch.tensor(place).clamp(max=len(self.steps) - 1)
@@ -136,7 +136,7 @@ class _Trail:
         return found
 
 
-def _details(found: list[Found], distance: torch.Tensor) -> dict[str, Any]:
+def _details(found: list[Minimum], distance: torch.Tensor) -> dict[str, Any]:
     ended = Counter(Ended(int(why)).name.lower() for one in found for why in one.ended)
     return {
         "ended": dict(sorted(ended.items())),

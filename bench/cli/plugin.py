@@ -57,15 +57,15 @@ def _check(args: argparse.Namespace) -> int:
     found = checks.targets(args.plugin, args.files)
     for spec in args.defense:
         found[0].registry.make("defense", spec)
-    settings = checks.Settings(args.budget, tuple(args.defense))
+    settings = checks.CheckSettings(args.budget, tuple(args.defense))
     failed = False
     for target in found:
-        seen: list[checks.Line] = []
-        for line in checks.lines(target, settings):
+        seen: list[checks.CheckResult] = []
+        for line in checks.run_checks(target, settings):
             if not seen:
                 print(checks.heading(target.title))
             print(line, flush=True)  # as it is found: an attack may take a minute
             seen.append(line)
         print(checks.summary(seen))
-        failed |= any(line.mark == checks.BAD for line in seen)
+        failed |= any(line.mark == checks.FAILED for line in seen)
     return 1 if failed else 0

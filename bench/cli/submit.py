@@ -133,7 +133,7 @@ def _check(registry: Any, name: str, files: Sequence[str], packages: Path) -> No
     A plugin that knows it is being checked can fake this: it serves authors and reviewers, the wall needs none of it.
     """
     from bench.isolation import process, sandbox
-    from bench.isolation.untrusted import talk
+    from bench.isolation.untrusted import run_logged
     from bench.system.text import plain
 
     entry = registry.get("attack", name.partition(":")[0])
@@ -144,7 +144,7 @@ def _check(registry: Any, name: str, files: Sequence[str], packages: Path) -> No
         inner = [sys.executable, "-m", "bench.isolation.untrusted", "check", target]
         inner += [word if word == "--plugin" else os.path.abspath(word) for word in extra]
         command = sandbox.command(folder, needed, sandbox.environment(None), inner, blind=False)
-        status, said = talk(command, folder / "said.txt", CHECK_SECONDS)
+        status, said = run_logged(command, folder / "output.txt", CHECK_SECONDS)
     for line in said.splitlines():
         _say(plain(line))
     if status is None:

@@ -1,7 +1,7 @@
 """The conformance suite: what must hold for a plugin to be run beside the others, as a checklist for its reviewer.
 
 `check` is what authors call from their own tests; `bench plugin check` prints the same. This module finds the plugin
-and checks what it says of itself; how it behaves is checked per kind, in conformance_attack.py and so on.
+and checks what it says of itself; how it behaves is checked per kind, in attack.py and so on.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from bench.errors import BenchError, UsageError, unknown
 from bench.plugins import options, source
 from bench.plugins.registry import Entry, Registry
 
-GOOD, BAD, NOTE = "✓", "✗", "–"
+PASSED, FAILED, NOTED = "✓", "✗", "–"
 # Kinds whose ideas come from somewhere; a data set or an encoder may be its author's own.
 CITED = ("attack", "defense")
 
 
 @dataclass(frozen=True)
-class Line:
+class CheckResult:
     """One item of the checklist: it holds, it does not, or it does not apply (or is worth knowing)."""
 
     mark: str
@@ -40,7 +40,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Settings:
+class CheckSettings:
     """How to check; `budget` is in seconds, for each thing that the plugin is asked to do."""
 
     budget: float = 60.0
@@ -51,11 +51,11 @@ class Settings:
 @dataclass(frozen=True)
 class Report:
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[CheckResult, ...]
 
     @property
     def ok(self) -> bool:
-        return all(line.mark != BAD for line in self.lines)
+        return all(line.mark != FAILED for line in self.lines)
 
     def __str__(self) -> str:
         return "\n".join([heading(self.title), *map(str, self.lines), summary(self.lines)])
@@ -75,7 +75,7 @@ class Target:
 
 
 def check(
-    plugin: str, *, files: Sequence[str] = (), budget: float = Settings.budget, defenses: Sequence[str] = ()
+    plugin: str, *, files: Sequence[str] = (), budget: float = CheckSettings.budget, defenses: Sequence[str] = ()
 ) -> Report:
     """The report on one plugin: a name, with options if wanted, or a file that holds one plugin.
 
@@ -84,7 +84,7 @@ def check(
     (target, *more) = targets(plugin, files)
     if more:
         raise UsageError(f"{plugin} stands for {1 + len(more)} plugins: check them by name, {target.spec!r} first")
-    return Report(target.title, tuple(lines(target, Settings(budget, tuple(defenses)))))
+    return Report(target.title, tuple(run_checks(target, CheckSettings(budget, tuple(defenses)))))
 
 
 def targets(word: str, files: Sequence[str] = ()) -> list[Target]:
@@ -115,7 +115,7 @@ def targets(word: str, files: Sequence[str] = ()) -> list[Target]:
     return found
 
 
-def lines(target: Target, settings: Settings) -> Iterator[Line]:
+def run_checks(target: Target, settings: CheckSettings) -> Iterator[CheckResult]:
     """The checklist, item by item as it is worked off. Only a wrong call raises; a wrong plugin is a line."""
     entry = target.entry
     try:
@@ -125,35 +125,35 @@ def lines(target: Target, settings: Settings) -> Iterator[Line]:
         target.registry.get(entry.kind, entry.name)
         cls = entry.load()
     except UsageError as error:
-        yield Line(BAD, "imports", str(error))
+        yield failed("imports", str(error))
         return
     from bench.experiment.cells import Chosen
 
     chosen = Chosen(entry, target.registry.make(entry.kind, target.spec))
-    yield Line(GOOD, "imports", f"from {entry.where}")
+    yield passed("imports", f"from {entry.where}")
     yield from documented(cls)
-    yield from import_module(f"bench.conformance.{entry.kind}").lines(chosen, target, settings)
+    yield from import_module(f"bench.conformance.{entry.kind}").run_checks(chosen, target, settings)
 
 
-def documented(cls: Any) -> Iterator[Line]:
+def documented(cls: Any) -> Iterator[CheckResult]:
     """Docstring, paper, and a word on every option."""
     info = cls.__plugin__
     own, described = _written(cls)
     yield (
-        Line(GOOD, "docstring", textwrap.shorten(own, 100))
+        passed("docstring", textwrap.shorten(own, 100))
         if own
-        else Line(BAD, "docstring", "say in one sentence below the class line what it does")
+        else failed("docstring", "say in one sentence below the class line what it does")
     )
     if info.paper:
-        yield Line(GOOD, "paper", info.paper)
+        yield passed("paper", info.paper)
     elif info.kind in CITED:
-        yield Line(BAD, "paper", f"name where it is from: @{info.kind}(..., paper=...), or paper='unpublished'")
+        yield failed("paper", f"name where it is from: @{info.kind}(..., paper=...), or paper='unpublished'")
     fields = [f.name for f in dataclasses.fields(cls) if f.init]
     silent = [name for name in fields if name not in described]
     if silent:
-        yield Line(BAD, "options", f"write a string below {', '.join(silent)} that says what it means")
+        yield failed("options", f"write a string below {', '.join(silent)} that says what it means")
     elif fields:
-        yield Line(GOOD, "options", ", ".join(fields))
+        yield passed("options", ", ".join(fields))
 
 
 def _written(cls: type) -> tuple[str, set[str]]:
@@ -181,16 +181,29 @@ def heading(title: str) -> str:
     return f"### {title} (hideseek {__version__})\n"
 
 
-def summary(found: Sequence[Line]) -> str:
-    count = {mark: sum(line.mark == mark for line in found) for mark in (GOOD, BAD, NOTE)}
-    return f"\n{count[GOOD]} hold, {count[BAD]} fail, {count[NOTE]} to note"
+def summary(found: Sequence[CheckResult]) -> str:
+    count = {mark: sum(line.mark == mark for line in found) for mark in (PASSED, FAILED, NOTED)}
+    return f"\n{count[PASSED]} hold, {count[FAILED]} fail, {count[NOTED]} to note"
 
 
-def said(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """An exception as a reason on one line."""
     text = " ".join(str(error).split())
     return text if isinstance(error, BenchError) else f"{type(error).__name__}: {text}"
 
 
-def holds(what: str, good: bool, reason: str, otherwise: str) -> Line:
-    return Line(GOOD, what, reason) if good else Line(BAD, what, otherwise)
+def passed(what: str, reason: str = "") -> CheckResult:
+    return CheckResult(PASSED, what, reason)
+
+
+def failed(what: str, reason: str) -> CheckResult:
+    return CheckResult(FAILED, what, reason)
+
+
+def noted(what: str, reason: str) -> CheckResult:
+    """Does not apply, or is worth knowing; not held against the plugin."""
+    return CheckResult(NOTED, what, reason)
+
+
+def verdict(what: str, ok: bool, reason: str, otherwise: str) -> CheckResult:
+    return passed(what, reason) if ok else failed(what, otherwise)

@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 
 from bench.arrays import PAIR
-from bench.conformance.checks import BAD, NOTE, Line, Settings, Target, holds, said
+from bench.conformance.checks import (
+    CheckResult,
+    CheckSettings,
+    Target,
+    describe_error,
+    failed,
+    noted,
+    verdict,
+)
 from bench.errors import DataError
 from bench.experiment.cells import Chosen
 from bench.experiment.setup import load
@@ -30,31 +38,29 @@ from bench.experiment.setup import load
 print(load(Registry(tuple(sys.argv[3:])).make("dataset", sys.argv[1]), sys.argv[2])[1])"""
 
 
-def lines(chosen: Chosen, target: Target, settings: Settings) -> Iterator[Line]:
+def run_checks(chosen: Chosen, target: Target, settings: CheckSettings) -> Iterator[CheckResult]:
     loaded: dict[str, Examples] = {}
     for split in SPLITS:
         start = time.monotonic()
         try:
             given: Any = chosen.plugin.load(split)
             if not isinstance(given, Examples):
-                yield Line(BAD, f"loads {split}", f"load() gave {type(given).__name__}, not bench.Examples")
+                yield failed(f"loads {split}", f"load() gave {type(given).__name__}, not bench.Examples")
                 continue
             loaded[split], fingerprint = load(chosen.plugin, split)
         except DataError as error:  # how a data set says that it has no such split
-            yield Line(NOTE, f"loads {split}", said(error))
+            yield noted(f"loads {split}", describe_error(error))
             continue
         except Exception as error:
-            yield Line(
-                BAD, f"loads {split}", f"{said(error)} (a split that there is not: raise bench.errors.DataError)"
-            )
+            yield failed(f"loads {split}", f"{describe_error(error)} (for a missing split, raise bench.DataError)")
             continue
         took = time.monotonic() - start
         wrong = _malformed(loaded[split])
         if took > settings.budget:
             wrong = f"it took {took:.1f} s of {settings.budget:g}: make it faster, or raise --budget if it has to be"
-        yield holds(f"loads {split}", not wrong, f"{len(loaded[split]):,} examples in {took:.1f} s", wrong)
+        yield verdict(f"loads {split}", not wrong, f"{len(loaded[split]):,} examples in {took:.1f} s", wrong)
         yield _deterministic(target, split, fingerprint)
-    yield holds(
+    yield verdict(
         "has a use",
         bool({"train", "public"} & loaded.keys()),
         "as private data" if "train" in loaded else "as a public corpus only",
@@ -62,7 +68,7 @@ def lines(chosen: Chosen, target: Target, settings: Settings) -> Iterator[Line]:
     )
     if "train" in loaded and "dev" in loaded:
         same = loaded["train"].classes == loaded["dev"].classes
-        yield holds("classes", same, _classes(loaded["train"]), "train and dev have different ones")
+        yield verdict("classes", same, _classes(loaded["train"]), "train and dev have different ones")
     yield from _declared(chosen, target)
 
 
@@ -86,30 +92,30 @@ def _malformed(examples: Examples) -> str:
     return ""
 
 
-def _deterministic(target: Target, split: str, fingerprint: str) -> Line:
+def _deterministic(target: Target, split: str, fingerprint: str) -> CheckResult:
     what = f"{split} is the same in another process"
     command = [sys.executable, "-P", "-c", AGAIN, str(HOME), target.spec, split, *target.registry.files]
     # Another hash seed, so that an order taken from a set shows.
     env = {**os.environ, "PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"}
     done = subprocess.run(command, env=env, capture_output=True, text=True)
     if done.returncode:
-        return Line(BAD, what, (done.stderr.strip().splitlines() or ["it ended without a word"])[-1])
-    return holds(
+        return failed(what, (done.stderr.strip().splitlines() or ["it ended without a word"])[-1])
+    return verdict(
         what, done.stdout.split()[-1:] == [fingerprint], fingerprint, "other texts or labels, or another order"
     )
 
 
-def _declared(chosen: Chosen, target: Target) -> Iterator[Line]:
+def _declared(chosen: Chosen, target: Target) -> Iterator[CheckResult]:
     info = chosen.info
     known = set(target.registry.of("dataset"))
     if not info.public:
-        yield Line(NOTE, "public corpus", "names none: users choose one with --public where one is wanted")
+        yield noted("public corpus", "names none: users choose one with --public where one is wanted")
     else:
         reason = f"{info.public!r} is no data set"
-        yield holds("public corpus", info.public in known, info.public, reason)
+        yield verdict("public corpus", info.public in known, info.public, reason)
     odd = [name for name in info.metrics if name not in (*CLASSIFICATION, *REGRESSION)]
     said_metrics = ", ".join(info.metrics)
-    yield holds("metrics", not odd, said_metrics, f"{odd} are not among {', '.join((*CLASSIFICATION, *REGRESSION))}")
+    yield verdict("metrics", not odd, said_metrics, f"{odd} are not among {', '.join((*CLASSIFICATION, *REGRESSION))}")
 
 
 def _classes(examples: Examples) -> str:

@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 
 from bench.arrays import Floats
-from bench.conformance.checks import BAD, NOTE, Line, Settings, Target, holds, said
+from bench.conformance.checks import (
+    CheckResult,
+    CheckSettings,
+    Target,
+    describe_error,
+    failed,
+    noted,
+    verdict,
+)
 from bench.experiment.cells import Chosen
 from bench.plugins import options
 from bench.system.seeds import generator
@@ -27,8 +35,8 @@ CLOSE = 1e-4
 
 
 @dataclass(frozen=True)
-class World:
-    """Made-up vectors, like an encoder's in that their mean is far from zero."""
+class SyntheticClient:
+    """Holds random vectors that are like an encoder's in that their mean is far from zero, and releases them."""
 
     plugin: Any
 
@@ -54,26 +62,26 @@ class World:
         return found
 
 
-def lines(chosen: Chosen, target: Target, settings: Settings) -> Iterator[Line]:
-    world = World(chosen.plugin)
+def run_checks(chosen: Chosen, target: Target, settings: CheckSettings) -> Iterator[CheckResult]:
+    client = SyntheticClient(chosen.plugin)
     start = time.monotonic()
     try:
-        release, key = world.release(0)
+        release, key = client.release(0)
     except Exception as error:
-        yield Line(BAD, "releases", f"{EXAMPLES} examples, {EPOCHS} epochs: {said(error)}")
+        yield failed("releases", f"{EXAMPLES} examples, {EPOCHS} epochs: {describe_error(error)}")
         return
     wrong = _malformed(release, key)
-    yield holds("releases", not wrong, f"{EPOCHS * EXAMPLES} items of {EXAMPLES} examples in {EPOCHS} epochs", wrong)
+    yield verdict("releases", not wrong, f"{EPOCHS * EXAMPLES} items of {EXAMPLES} examples in {EPOCHS} epochs", wrong)
     if wrong:
         return
     for what, check in CHECKS.items():
         try:
-            yield from check(what, world, release, key)
+            yield from check(what, client, release, key)
         except Exception as error:
-            yield Line(BAD, what, said(error))
+            yield failed(what, describe_error(error))
     took = time.monotonic() - start
     over = f"the release and its checks took {took:.1f} s: make it faster, or raise --budget if it has to be"
-    yield holds("time", took <= settings.budget, f"{took:.1f} s of {settings.budget:g}", over)
+    yield verdict("time", took <= settings.budget, f"{took:.1f} s of {settings.budget:g}", over)
 
 
 def _malformed(release: Release, key: Key) -> str:
@@ -101,15 +109,15 @@ def _malformed(release: Release, key: Key) -> str:
     return ""
 
 
-def _encodings(what: str, world: World, release: Release, key: Key) -> Iterator[Line]:
+def _encodings(what: str, client: SyntheticClient, release: Release, key: Key) -> Iterator[CheckResult]:
     dtype = np.asarray(release.encodings).dtype
-    yield holds(what, dtype == np.float32, f"{EPOCHS * EXAMPLES} × {DIM} float32", f"they are {dtype}, not float32")
+    yield verdict(what, dtype == np.float32, f"{EPOCHS * EXAMPLES} × {DIM} float32", f"they are {dtype}, not float32")
 
 
-def _explains(what: str, world: World, release: Release, key: Key) -> Iterator[Line]:
-    again = mixing.apply(world.vectors, key, world.public)
+def _explains(what: str, client: SyntheticClient, release: Release, key: Key) -> Iterator[CheckResult]:
+    again = mixing.apply(client.vectors, key, client.public)
     gap = float(np.abs(again - release.encodings).max() / max(float(np.abs(release.encodings).max()), 1e-30))
-    yield holds(
+    yield verdict(
         what,
         gap <= CLOSE,
         "bench.mixing.apply(vectors, key) gives the encodings",
@@ -118,24 +126,24 @@ def _explains(what: str, world: World, release: Release, key: Key) -> Iterator[L
     )
 
 
-def _labels(what: str, world: World, release: Release, key: Key) -> Iterator[Line]:
+def _labels(what: str, client: SyntheticClient, release: Release, key: Key) -> Iterator[CheckResult]:
     labels = np.asarray(release.labels)
     off = float(np.abs(labels.sum(axis=1) - 1).max())
-    yield holds(
+    yield verdict(
         what,
         off <= CLOSE and labels.min() >= -CLOSE,
         "each row sums to 1",
         f"a row sums to {1 + off:.3g} or holds {labels.min():.2g}: mix labels with weights that sum to 1",
     )
-    scores, _ = world.release(0, labels=np.linspace(0, 5, EXAMPLES, dtype=np.float32)[:, None])
+    scores, _ = client.release(0, labels=np.linspace(0, 5, EXAMPLES, dtype=np.float32)[:, None])
     good = np.shape(scores.labels) == (EPOCHS * EXAMPLES, 1) and bool(np.isfinite(np.asarray(scores.labels)).all())
-    yield holds("scores", good, "one column of them is mixed like classes", "a column of scores comes back malformed")
+    yield verdict("scores", good, "one column of them is mixed like classes", "a column of scores comes back malformed")
 
 
-def _repeats(what: str, world: World, release: Release, key: Key) -> Iterator[Line]:
-    again, _ = world.release(0)
-    other, _ = world.release(1)
-    yield holds(
+def _repeats(what: str, client: SyntheticClient, release: Release, key: Key) -> Iterator[CheckResult]:
+    again, _ = client.release(0)
+    other, _ = client.release(1)
+    yield verdict(
         what,
         np.array_equal(np.asarray(again.encodings), np.asarray(release.encodings)),
         "the same rng gives the same release",
@@ -143,12 +151,12 @@ def _repeats(what: str, world: World, release: Release, key: Key) -> Iterator[Li
     )
     what = "fresh randomness"
     if np.allclose(_sorted(release.encodings), _sorted(other.encodings)):
-        yield Line(NOTE, what, "nothing but the order depends on rng: two clients release the same encodings")
+        yield noted(what, "nothing but the order depends on rng: two clients release the same encodings")
         return
     order = np.argsort(np.asarray(key.owner), kind="stable")
     owner, encodings = np.asarray(key.owner)[order], np.asarray(release.encodings)[order]
     same = (encodings[1:] == encodings[:-1]).all(axis=1)[owner[1:] == owner[:-1]]
-    yield holds(
+    yield verdict(
         what,
         bool(same.mean() < 0.5),
         "an example is encoded otherwise in every epoch, and for every rng",
@@ -156,63 +164,63 @@ def _repeats(what: str, world: World, release: Release, key: Key) -> Iterator[Li
     )
 
 
-def _order(what: str, world: World, release: Release, key: Key) -> Iterator[Line]:
+def _order(what: str, client: SyntheticClient, release: Release, key: Key) -> Iterator[CheckResult]:
     owner = np.asarray(key.owner)
-    _, other = world.release(1)
+    _, other = client.release(1)
     fixed = np.array_equal(owner, np.asarray(other.owner))
     by_epoch = len(np.unique(owner[:EXAMPLES])) == EXAMPLES
     reason = "items stand in the same order for every rng" if fixed else "the first items are the first epoch's"
-    yield holds(
+    yield verdict(
         what, not (fixed or by_epoch), "shuffled over examples and epochs", f"{reason}: shuffle all items together"
     )
 
 
-def _gradients(what: str, world: World, release: Release, key: Key) -> Iterator[Line]:
+def _gradients(what: str, client: SyntheticClient, release: Release, key: Key) -> Iterator[CheckResult]:
     import torch
 
-    vectors = torch.tensor(world.vectors, requires_grad=True)
-    labels = torch.tensor(world.labels)
-    found, _ = world.release(0, vectors=vectors, labels=labels)
+    vectors = torch.tensor(client.vectors, requires_grad=True)
+    labels = torch.tensor(client.labels)
+    found, _ = client.release(0, vectors=vectors, labels=labels)
     if not isinstance(found.encodings, torch.Tensor) or not found.encodings.requires_grad:
-        yield Line(BAD, what, "torch vectors come back without a gradient: compute with bench.mixing.apply and mix")
+        yield failed(what, "torch vectors come back without a gradient: compute with bench.mixing.apply and mix")
         return
     found.encodings.square().sum().backward()  # type: ignore[no-untyped-call]
     slope = vectors.grad
     flows = slope is not None and bool(torch.isfinite(slope).all()) and bool((slope.abs().sum(1) > 0).all())
     same = np.allclose(found.encodings.detach().numpy(), release.encodings, atol=1e-3, rtol=1e-3)
-    yield holds(what, flows, "from every vector through the encodings", "they are zero or not finite for some vector")
-    yield holds("torch and NumPy", same, "give the same encodings", "the same rng gives other encodings for tensors")
+    yield verdict(what, flows, "from every vector through the encodings", "they are zero or not finite for some vector")
+    yield verdict("torch and NumPy", same, "give the same encodings", "the same rng gives other encodings for tensors")
 
 
-def _untouched(what: str, world: World, release: Release, key: Key) -> Iterator[Line]:
-    vectors, labels = world.vectors, world.labels
-    world.release(0, vectors=vectors, labels=labels)
-    same = np.array_equal(vectors, world.vectors) and np.array_equal(labels, world.labels)
-    yield holds(
+def _untouched(what: str, client: SyntheticClient, release: Release, key: Key) -> Iterator[CheckResult]:
+    vectors, labels = client.vectors, client.labels
+    client.release(0, vectors=vectors, labels=labels)
+    same = np.array_equal(vectors, client.vectors) and np.array_equal(labels, client.labels)
+    yield verdict(
         what, same, "vectors and labels are as they were", "release() writes into what it was given: copy first"
     )
 
 
-def _metadata(what: str, world: World, release: Release, key: Key) -> Iterator[Line]:
+def _metadata(what: str, client: SyntheticClient, release: Release, key: Key) -> Iterator[CheckResult]:
     """What attacks may see of the scheme: options that another process can be told, and a release of their own."""
-    plugin = world.plugin
+    plugin = client.plugin
     plain = json.loads(json.dumps(dataclasses.asdict(plugin)))
     same = options.restore(type(plugin), plain) == plugin
-    yield holds(what, same, "options survive the way to the attack", "options change on the way through JSON")
+    yield verdict(what, same, "options survive the way to the attack", "options change on the way through JSON")
     json.dumps(release.notes)
     # As an attack with `oracle` or `defense` asks: vectors of its own, labels that say nothing.
-    own, _ = world.release(2, 1, labels=np.zeros((EXAMPLES, CLASSES), dtype=np.float32))
+    own, _ = client.release(2, 1, labels=np.zeros((EXAMPLES, CLASSES), dtype=np.float32))
     good = np.shape(own.encodings) == (EXAMPLES, DIM)
-    yield holds("attackers' own releases", good, "one epoch, labels unknown", f"has shape {np.shape(own.encodings)}")
+    yield verdict("attackers' own releases", good, "one epoch, labels unknown", f"has shape {np.shape(own.encodings)}")
 
 
-def _accounting(what: str, world: World, release: Release, key: Key) -> Iterator[Line]:
-    if not hasattr(world.plugin, "epsilon"):
-        yield Line(NOTE, what, "claims no ε")
+def _accounting(what: str, client: SyntheticClient, release: Release, key: Key) -> Iterator[CheckResult]:
+    if not hasattr(client.plugin, "epsilon"):
+        yield noted(what, "claims no ε")
         return
     found = {word: release.notes.get(word, {}).get("epsilon") for word in ("nominal", "accounted")}
     absent = [word for word, value in found.items() if not isinstance(value, int | float) or math.isnan(value)]
-    yield holds(
+    yield verdict(
         what,
         not absent,
         f"ε {found['nominal']} claimed, {found['accounted']} accounted",

@@ -8,7 +8,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from bench.arrays import PAIR
-from bench.conformance.checks import BAD, NOTE, Line, Settings, Target, holds, said
+from bench.conformance.checks import (
+    CheckResult,
+    CheckSettings,
+    Target,
+    describe_error,
+    failed,
+    noted,
+    verdict,
+)
 from bench.encoders.batching import checked
 from bench.experiment.cells import Chosen
 
@@ -23,28 +31,28 @@ TEXTS = [
 CLOSE = 1e-4
 
 
-def lines(chosen: Chosen, target: Target, settings: Settings) -> Iterator[Line]:
+def run_checks(chosen: Chosen, target: Target, settings: CheckSettings) -> Iterator[CheckResult]:
     start = time.monotonic()
     try:
         vectors = checked(chosen.plugin.encode(TEXTS, device="cpu"), len(TEXTS), f"encoder {chosen.name}")
         again = np.asarray(chosen.plugin.encode(TEXTS[::-1], device="cpu"))[::-1]
         alone = np.concatenate([np.asarray(chosen.plugin.encode([text], device="cpu")) for text in TEXTS])
     except Exception as error:
-        yield Line(BAD, "encodes", said(error))
+        yield failed("encodes", describe_error(error))
         return
     took = time.monotonic() - start
     over = f"{took:.1f} s for {len(TEXTS)} texts: make it faster, or raise --budget if it has to be"
-    yield holds("encodes", took <= settings.budget, f"to {vectors.shape[1]} coordinates in {took:.1f} s", over)
+    yield verdict("encodes", took <= settings.budget, f"to {vectors.shape[1]} coordinates in {took:.1f} s", over)
     scale = max(float(np.abs(vectors).max()), 1e-30)
     gap = max(float(np.abs(other - vectors).max()) / scale for other in (again, alone))
     reason = f"a text's vector changes by {gap:.1g} of the largest value with the texts beside it"
-    yield holds("a function of the text", gap <= CLOSE, "whatever texts are encoded with it", reason)
+    yield verdict("a function of the text", gap <= CLOSE, "whatever texts are encoded with it", reason)
     apart = len(np.unique(vectors.round(6), axis=0)) == len(TEXTS)
-    yield holds("tells texts apart", apart, f"{len(TEXTS)} different vectors", "different texts have the same vector")
+    yield verdict("tells texts apart", apart, f"{len(TEXTS)} different vectors", "different texts have the same vector")
     if not hasattr(chosen.plugin, "fingerprint"):
-        yield Line(
-            NOTE, "fingerprint", "has none, so its vectors are not cached: add one that names weights and options"
-        )
+        yield noted("fingerprint", "has none, so its vectors are not cached: add one that names weights and options")
         return
     plain = isinstance(chosen.plugin.fingerprint, str) and bool(chosen.plugin.fingerprint)
-    yield holds("fingerprint", plain, str(chosen.plugin.fingerprint), "must be a string that changes with the vectors")
+    yield verdict(
+        "fingerprint", plain, str(chosen.plugin.fingerprint), "must be a string that changes with the vectors"
+    )

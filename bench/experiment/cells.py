@@ -184,9 +184,9 @@ def _choose(registry: Registry, kind: str, spec: str, stranger: bool = False) ->
     """A `stranger` is not trusted: its code is not so much as imported here."""
     name, _ = split(spec)
     if stranger:
-        from bench.isolation.untrusted import meet
+        from bench.isolation.untrusted import load_declaration
 
-        return Chosen(registry.get(kind, name), meet(registry, kind, spec))
+        return Chosen(registry.get(kind, name), load_declaration(registry, kind, spec))
     return Chosen(registry.get(kind, name), registry.make(kind, spec))
 
 

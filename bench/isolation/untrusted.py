@@ -1,7 +1,7 @@
-"""Plugins whose code must not run in this process: what they say of themselves, asked in the sandbox.
+"""Plugins whose code must not run in this process: their declarations are read in the sandbox.
 
 Importing a file runs it. So in a sealed run the attack is imported in the sandbox only, also to learn what it declares
-and whether its options are right; here a stand-in takes its place, with the same name, options and declaration.
+and whether its options are right; here a placeholder takes its place, with the same name, options and declaration.
 `python -m bench.isolation.untrusted` is the part that runs inside; it also runs `bench plugin check` there, with
 the same limits.
 """
@@ -37,32 +37,32 @@ MEMORY_MIB = 4096
 LIMIT = 1 << 20
 
 
-def meet(registry: Registry, kind: str, spec: str) -> Any:
+def load_declaration(registry: Registry, kind: str, spec: str) -> Any:
     """What `registry.make` gives, without the plugin's code: good for everything but running it."""
     name, pairs = options.split(spec)
     entry = registry.get(kind, name)
-    return _stand_in(entry, _asked(entry.kind, entry.name, entry.module, entry.cls, json.dumps(pairs)))
+    return _placeholder(entry, _declared(entry.kind, entry.name, entry.module, entry.cls, json.dumps(pairs)))
 
 
 @lru_cache(maxsize=64)
-def _asked(kind: str, name: str, module: str, cls: str, pairs: str) -> dict[str, Any]:
+def _declared(kind: str, name: str, module: str, cls: str, pairs: str) -> dict[str, Any]:
     inner = [sys.executable, "-m", "bench.isolation.untrusted", kind, name, module, cls, pairs]
     with workspace() as folder:
         command = sandbox.command(folder, sandbox.files_of(module), sandbox.environment(1), inner)
-        status, said = talk(command, folder / "said.txt", SECONDS)
+        status, said = run_logged(command, folder / "output.txt", SECONDS)
     if status is None:
-        raise UsageError(f"{kind} {name!r} did not say what it is within {SECONDS} s")
+        raise UsageError(f"{kind} {name!r} did not declare itself within {SECONDS} s")
     last = (said.strip().splitlines() or [""])[-1]
     try:
-        facts: dict[str, Any] = dict(json.loads(last))
+        declaration: dict[str, Any] = dict(json.loads(last))
     except (ValueError, TypeError, RecursionError):
-        raise UsageError(f"{kind} {name!r} does not say what it is: {plain(last)[:300] or 'no answer'}") from None
-    if "error" in facts:
-        raise UsageError(plain(facts["error"])[:1000])
-    return facts
+        raise UsageError(f"{kind} {name!r} gives no valid declaration: {plain(last)[:300] or 'no answer'}") from None
+    if "error" in declaration:
+        raise UsageError(plain(declaration["error"])[:1000])
+    return declaration
 
 
-def talk(command: list[str], log: Path, seconds: float) -> tuple[int | None, str]:
+def run_logged(command: list[str], log: Path, seconds: float) -> tuple[int | None, str]:
     """The status of a command in the sandbox, None if it took too long, and the end of what it printed.
 
     By way of a file, which the limits of the sandbox bound; a pipe would fill this process's memory.
@@ -77,20 +77,22 @@ def talk(command: list[str], log: Path, seconds: float) -> tuple[int | None, str
         return done.returncode, out.read().decode("utf-8", errors="replace")
 
 
-def _stand_in(entry: Entry, facts: dict[str, Any]) -> Any:
-    """Nothing of the answer is taken on trust but what a person reviews: names, numbers, and words of `sees`."""
+def _placeholder(entry: Entry, declaration: dict[str, Any]) -> Any:
+    """An instance of a class made here; of the plugin's answer only names, numbers and words of `sees` are taken."""
     try:
-        sees = tuple(sorted(word for word in SEES if word in facts["sees"]))
-        on = tuple(word for word in ON if word in facts["on"])
-        stamp = Info(entry.kind, entry.name, str(facts["paper"])[:300], sees, Protocol(**facts["protocol"]), on=on)
-        values = {_name(name): _value(value) for name, value in facts["options"].items()}
-        fields = [(name, Any, dataclasses.field(default=_value(facts["defaults"].get(name)))) for name in values]
+        sees = tuple(sorted(word for word in SEES if word in declaration["sees"]))
+        on = tuple(word for word in ON if word in declaration["on"])
+        stamp = Info(
+            entry.kind, entry.name, str(declaration["paper"])[:300], sees, Protocol(**declaration["protocol"]), on=on
+        )
+        values = {_name(name): _value(value) for name, value in declaration["options"].items()}
+        fields = [(name, Any, dataclasses.field(default=_value(declaration["defaults"].get(name)))) for name in values]
         cls = dataclasses.make_dataclass(entry.cls, fields, frozen=True)
         cls.__plugin__ = stamp  # type: ignore[attr-defined]
         return cls(**values)
     except (KeyError, TypeError, ValueError, AttributeError, BenchError) as error:
         said = plain(error)[:300]
-        raise UsageError(f"{entry.kind} {entry.name!r} does not say what it is: {said}") from error
+        raise UsageError(f"{entry.kind} {entry.name!r} gives no valid declaration: {said}") from error
 
 
 def _name(text: str) -> str:
@@ -113,17 +115,17 @@ def _value(value: Any) -> Any:
 
 
 def main() -> None:
-    """In the sandbox: import the plugin, make it, and say what it declares; or check it."""
+    """In the sandbox: import the plugin, make it, and print its declaration as JSON; or check it."""
     sandbox.restrict(MEMORY_MIB, sealed=True)
     if sys.argv[1] == "check":
         sys.argv[:] = ["bench", "plugin", *sys.argv[1:]]
         runpy.run_module("bench", run_name="__main__")  # ends with an exit status
     kind, name, module, cls, pairs = sys.argv[1:]
-    facts: dict[str, Any]
+    declaration: dict[str, Any]
     try:
         plugin = options.build(Entry(kind, name, module, cls, module).load(), json.loads(pairs), f"{kind} {name}")
         said = info(plugin)
-        facts = {
+        declaration = {
             "sees": said.sees,
             "on": said.on,
             "paper": said.paper,
@@ -131,10 +133,10 @@ def main() -> None:
             "options": dataclasses.asdict(plugin),
             "defaults": {f.name: f.default for f in dataclasses.fields(plugin) if f.default is not dataclasses.MISSING},
         }
-        json.dumps(facts)
+        json.dumps(declaration)
     except (Exception, SystemExit) as error:
-        facts = {"error": str(error) if isinstance(error, BenchError) else f"{kind} {name}: {error!r}"}
-    print(f"\n{json.dumps(facts)}", flush=True)
+        declaration = {"error": str(error) if isinstance(error, BenchError) else f"{kind} {name}: {error!r}"}
+    print(f"\n{json.dumps(declaration)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from bench.attacks.common.lbfgs import Ended, Settings, minimise
+from bench.attacks.common.lbfgs import Ended, LBFGSSettings, minimise
 from bench.attacks.dlg.matching import Matching, Unknown
 from tests.helpers.scenarios import image_scenario
 
@@ -21,7 +21,7 @@ def matching(n: int = 4) -> tuple[Matching, torch.Tensor]:
     return problem, start
 
 
-def ours(objective, start: torch.Tensor, settings: Settings) -> dict[int, list[torch.Tensor]]:
+def ours(objective, start: torch.Tensor, settings: LBFGSSettings) -> dict[int, list[torch.Tensor]]:
     path: dict[int, list[torch.Tensor]] = {}
 
     def watch(iteration: int, number: torch.Tensor, x: torch.Tensor, loss: torch.Tensor) -> None:
@@ -32,7 +32,7 @@ def ours(objective, start: torch.Tensor, settings: Settings) -> dict[int, list[t
     return path
 
 
-def torchs(objective, start: torch.Tensor, row: int, settings: Settings) -> list[torch.Tensor]:
+def torchs(objective, start: torch.Tensor, row: int, settings: LBFGSSettings) -> list[torch.Tensor]:
     """The points after each iteration, taken where torch moves its parameters."""
     x = start[row].clone().requires_grad_()
     optimizer = torch.optim.LBFGS(
@@ -68,7 +68,7 @@ def torchs(objective, start: torch.Tensor, row: int, settings: Settings) -> list
 def test_the_first_fifty_steps_are_torchs(line: str, history: int) -> None:
     problem, start = matching()
     # Five iterations a step: the seams between torch's steps lie inside the stretch that is compared.
-    settings = Settings(steps=10, inner=5, history=history, line_search=line)  # type: ignore[arg-type]
+    settings = LBFGSSettings(steps=10, inner=5, history=history, line_search=line)  # type: ignore[arg-type]
     path = ours(problem, start, settings)
     for row in range(len(start)):
         theirs = torchs(problem, start, row, settings)
@@ -80,7 +80,7 @@ def test_the_first_fifty_steps_are_torchs(line: str, history: int) -> None:
 @pytest.mark.parametrize("line", LINES)
 def test_company_changes_nothing(line: str) -> None:
     problem, start = matching(6)
-    settings = Settings(steps=1, inner=25, line_search=line)  # type: ignore[arg-type]
+    settings = LBFGSSettings(steps=1, inner=25, line_search=line)  # type: ignore[arg-type]
     together = ours(problem, start, settings)
     for row in (0, 4):
         alone = ours(lambda x, number, row=row: problem(x, number + row), start[row : row + 1], settings)[0]
@@ -103,7 +103,7 @@ def bowls(x: torch.Tensor, number: torch.Tensor) -> tuple[torch.Tensor, torch.Te
 
 
 def test_each_problem_ends_for_its_own_reason_and_keeps_its_best_point() -> None:
-    found = minimise(bowls, torch.ones(4, 4, dtype=torch.float64), Settings(steps=2, inner=5))
+    found = minimise(bowls, torch.ones(4, 4, dtype=torch.float64), LBFGSSettings(steps=2, inner=5))
     assert [Ended(int(why)) for why in found.ended] == [Ended.FLAT, Ended.FLAT, Ended.BROKEN, Ended.BUDGET]
     assert found.best[0].abs().max() < 1e-6
     assert torch.equal(found.best[2], torch.ones(4, dtype=torch.float64))
@@ -118,7 +118,7 @@ def test_those_that_ended_are_not_evaluated_again() -> None:
         asked.append(number.tolist())
         return bowls(x, number)
 
-    found = minimise(objective, torch.ones(4, 4, dtype=torch.float64), Settings(steps=2, inner=5))
+    found = minimise(objective, torch.ones(4, 4, dtype=torch.float64), LBFGSSettings(steps=2, inner=5))
     assert asked[0] == [0, 1, 2, 3]
     assert 1 not in asked[1]
     assert asked[-1] == [3]

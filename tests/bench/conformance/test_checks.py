@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.conformance import checks
-from bench.conformance.checks import BAD, GOOD, NOTE, Settings
+from bench.conformance.checks import FAILED, NOTED, PASSED, CheckSettings
 from bench.errors import UsageError
 from bench.plugins.registry import Registry
 from tests.helpers.cli import PLUGINS
@@ -32,12 +32,12 @@ OTHERS = {
 
 def marks(spec: str, *defenses: str, budget: float = 60) -> dict[str, tuple[str, str]]:
     (target,) = checks.targets(spec, (FLAWED,))
-    lines = list(checks.lines(target, Settings(budget, defenses)))
+    lines = list(checks.run_checks(target, CheckSettings(budget, defenses)))
     return {line.what: (line.mark, line.reason) for line in lines}
 
 
 def failed(found: dict[str, tuple[str, str]]) -> set[str]:
-    return {what for what, (mark, _) in found.items() if mark == BAD}
+    return {what for what, (mark, _) in found.items() if mark == FAILED}
 
 
 @pytest.mark.parametrize("name", sorted(Registry().of("defense")))
@@ -50,7 +50,7 @@ def test_built_in_defenses_conform(name: str) -> None:
 def test_built_in_attacks_conform(name: str) -> None:
     report = checks.check(name)
     assert report.ok, report
-    assert sum(line.what.startswith("runs on ") and line.mark == GOOD for line in report.lines) >= 6, report
+    assert sum(line.what.startswith("runs on ") and line.mark == PASSED for line in report.lines) >= 6, report
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -62,7 +62,7 @@ def test_built_in_attacks_that_take_their_time_conform(name: str) -> None:
 def test_every_built_in_attack_is_covered_and_documented() -> None:
     for name, entry in Registry().of("attack").items():
         assert name in {*QUICK_ATTACKS, *OTHERS}, name
-        assert all(line.mark == GOOD for line in checks.documented(entry.load()))
+        assert all(line.mark == PASSED for line in checks.documented(entry.load()))
 
 
 @pytest.mark.parametrize("name", sorted(Registry().of("dataset")))
@@ -94,7 +94,7 @@ def test_built_in_data_sets_conform(name: str, tmp_path: Path) -> None:
 )
 def test_an_attack_with_a_flaw_fails_on_it(flaw: str, what: str, said: str) -> None:
     found = marks(f"flawed-attack:flaw={flaw}", "none")
-    assert found[what][0] == BAD, found
+    assert found[what][0] == FAILED, found
     assert said in found[what][1]
     assert failed(found) <= {what, "runs on none"}
     if flaw == "refuses":  # what never ran is not said to hold
@@ -105,8 +105,8 @@ def test_an_attack_on_pictures_alone_is_checked_on_pictures() -> None:
     found = marks("flawed-eye")
     assert failed(found) == set(), found
     assert found["runs on texthide"][1].startswith("images 32 × 1 × 1 × 8 × 8 float32")
-    assert found["order of the release"] == (GOOD, "answers follow their items")
-    assert found["runs on texthide-inter"][0] == NOTE  # public sentences cannot be mixed with pictures
+    assert found["order of the release"] == (PASSED, "answers follow their items")
+    assert found["runs on texthide-inter"][0] == NOTED  # public sentences cannot be mixed with pictures
 
 
 @pytest.mark.parametrize(
@@ -119,13 +119,13 @@ def test_an_attack_on_pictures_alone_is_checked_on_pictures() -> None:
 )
 def test_an_attack_on_pictures_with_a_flaw_fails_on_it(flaw: str, what: str, said: str) -> None:
     found = marks(f"flawed-eye:flaw={flaw}", "texthide")
-    assert found[what][0] == BAD, found
+    assert found[what][0] == FAILED, found
     assert said in found[what][1]
 
 
 def test_a_slow_attack_is_ended_with_its_budget() -> None:
     found = marks("flawed-attack:flaw=slow", "none", budget=3)
-    assert found["time"][0] == BAD
+    assert found["time"][0] == FAILED
     assert "longer than 3 s on none" in found["time"][1]
 
 
@@ -136,15 +136,15 @@ def test_an_attack_may_be_random_as_long_as_rng_decides(flaw: str) -> None:
 
 def test_a_defense_that_an_attack_refuses_is_noted_and_not_held_against_it() -> None:
     found = marks("flawed-attack:flaw=picky", "none", "dp-ie-laplace")
-    assert found["runs on none"][0] == GOOD
-    assert found["runs on dp-ie-laplace"][0] == NOTE
+    assert found["runs on none"][0] == PASSED
+    assert found["runs on dp-ie-laplace"][0] == NOTED
     assert "does not handle it: is not made for this" in found["runs on dp-ie-laplace"][1]
     assert failed(found) == set()
 
 
 def test_grants_that_are_never_touched_are_reported_and_encoders_need_no_weights() -> None:
     found = marks("flawed-asks-much", "none")
-    assert found["sees is used"][0] == NOTE
+    assert found["sees is used"][0] == NOTED
     assert "never touched: labels" in found["sees is used"][1]
     assert "texts in" in found["runs on none"][1]
     assert failed(found) == set()
@@ -176,7 +176,7 @@ def test_a_plugin_that_says_nothing_of_itself_fails() -> None:
 )
 def test_a_defense_with_a_flaw_fails_on_it(flaw: str, what: str, said: str) -> None:
     found = marks(f"flawed-defense:flaw={flaw}")
-    assert found[what][0] == BAD, found
+    assert found[what][0] == FAILED, found
     assert said in found[what][1]
     # A release that cannot be repeated, or whose vectors were overwritten, shows in more than one place.
     assert flaw in ("rng", "inputs") or failed(found) == {what}
@@ -185,7 +185,7 @@ def test_a_defense_with_a_flaw_fails_on_it(flaw: str, what: str, said: str) -> N
 def test_an_epsilon_that_is_claimed_must_be_accounted_for() -> None:
     assert failed(marks("flawed-epsilon")) == {"accounting"}
     assert failed(marks("flawed-defense")) == set()
-    assert marks("none")["accounting"] == (NOTE, "claims no ε")
+    assert marks("none")["accounting"] == (NOTED, "claims no ε")
 
 
 @pytest.mark.parametrize(
@@ -204,9 +204,9 @@ def test_a_data_set_with_a_flaw_fails_on_it(flaw: str, what: str, said: str) -> 
     found = marks(f"flawed-dataset:flaw={flaw}")
     assert said in found[what][1], found
     assert {"public corpus", "metrics"} <= failed(found)
-    assert found["loads dev"] == (NOTE, "has a train split only")
+    assert found["loads dev"] == (NOTED, "has a train split only")
     if flaw != "labels":
-        assert found[what][0] == BAD
+        assert found[what][0] == FAILED
 
 
 def test_encoders_are_checked_too() -> None:

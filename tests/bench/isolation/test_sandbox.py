@@ -186,13 +186,16 @@ def test_a_sealed_attack_has_its_options_checked_like_any_other(bench: Run, spec
 def test_a_stand_in_says_what_the_plugin_itself_says() -> None:
     """For every attack of the project, so that a sealed record differs from another by its salt alone."""
     from bench.experiment.cells import Chosen
-    from bench.isolation.untrusted import meet
+    from bench.isolation.untrusted import load_declaration
     from bench.plugins.registry import Registry
 
     registry = Registry((str(PLUGINS / "hostile.py"),))
     for spec in ("rss:top=3", "unmix", "xie-hong", "sleeps:seconds=3"):
         entry = registry.get("attack", spec.split(":")[0])
-        real, stand_in = Chosen(entry, registry.make("attack", spec)), Chosen(entry, meet(registry, "attack", spec))
+        real, stand_in = (
+            Chosen(entry, registry.make("attack", spec)),
+            Chosen(entry, load_declaration(registry, "attack", spec)),
+        )
         assert stand_in.options == real.options
         assert stand_in.label == real.label
         assert stand_in.info == real.info

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.conformance import checks
-from bench.conformance.checks import Settings
+from bench.conformance.checks import CheckSettings
 from bench.errors import UsageError
 from bench.plugins import scaffold
 from tests.helpers.cli import ROOT, TINY, load_records
@@ -30,7 +30,7 @@ def test_the_shortest_useful_attack_has_at_most_15_lines(tmp_path: Path) -> None
 def test_a_single_file_of_each_kind_passes_the_check(tmp_path: Path, kind: str, name: str) -> None:
     (path,) = scaffold.write(name, kind, tmp_path, single=True)
     (target,) = checks.targets(str(path))
-    report = checks.Report(target.title, tuple(checks.lines(target, Settings(defenses=("none",)))))
+    report = checks.Report(target.title, tuple(checks.run_checks(target, CheckSettings(defenses=("none",)))))
     assert report.ok, report
 
 
