@@ -13,7 +13,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from bench.api.objects import plugin_info
-from bench.api.requests import AttackRequest, UtilityRequest
+from bench.api.requests import AttackRequest, Request, UtilityRequest
 from bench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,16 +45,7 @@ def run(request: AttackRequest) -> Results:
     Takes what `bench run` takes, by the same names: `bench.run(defense="texthide:m=16", attack=["rss", "unmix"],
     dataset="cola", seed=[0, 1])`. In place of a name there may be a plugin object, such as `MyAttack(top=3)`.
     """
-    cells, settings = request.cells(), request.settings()  # names are checked before anything heavy is imported
-    from bench.api.results import Results
-    from bench.scheduling import runner
-    from bench.scheduling.progress import Progress
-
-    with Progress(quiet=not request.progress) as progress:
-        records, errors = runner.run(cells, settings, progress)
-    if errors and not records:
-        raise errors[0]
-    return Results(records, errors)
+    return _results(request)
 
 
 @_takes(UtilityRequest)
@@ -63,16 +54,17 @@ def utility(request: UtilityRequest) -> Results:
 
     The undefended figure (defense none) is measured beside them.
     """
-    trials = request.trials()
+    return _results(request)
+
+
+def _results(request: Request) -> Results:
+    tasks, settings = request.tasks(), request.settings()  # names are checked before anything heavy is imported
     from bench.api.results import Results
-    from bench.scheduling import utility as training_runs
+    from bench.scheduling import runner
     from bench.scheduling.progress import Progress
-    from bench.system.device import resolve
 
     with Progress(quiet=not request.progress) as progress:
-        progress.plan(0, len(trials))
-        device, files = resolve(request.device), request.registry.files
-        records, errors = training_runs.run(trials, request.folder, device, progress, jobs=request.jobs, files=files)
+        records, errors = runner.run(tasks, settings, progress)
     if errors and not records:
         raise errors[0]
     return Results(records, errors)

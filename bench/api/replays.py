@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from bench.api.requests import AttackRequest
     from bench.experiment.cells import Cell
     from bench.scheduling.progress import Progress
-    from bench.scheduling.runner import Settings
+    from bench.scheduling.settings import RunSettings
 
 
 class Replay(NamedTuple):
@@ -36,7 +36,7 @@ def replay(path: str | os.PathLike[str], request: AttackRequest) -> Replay:
         return repeat(cell, old, request.settings(), progress)
 
 
-def repeat(cell: Cell, old: Record, settings: Settings, progress: Progress) -> Replay:
+def repeat(cell: Cell, old: Record, settings: RunSettings, progress: Progress) -> Replay:
     """Run a cell once more, while `progress` shows how far it is."""
     from bench.experiment import replay as repetition
 

@@ -6,8 +6,8 @@ A request checks what it can without loading anything, and turns names into cell
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,9 @@ from bench.plugins.registry import Registry
 
 if TYPE_CHECKING:
     from bench.experiment.cells import Cell, Trial
-    from bench.experiment.training import Training
-    from bench.scheduling.runner import Settings
+    from bench.records.model import Record
+    from bench.scheduling.settings import RunSettings
+    from bench.scheduling.tasks import AttackTask, Task, TrainingTask
 
 Name = str | Any
 """`name:option=value,...` as on the command line, or a plugin object such as `MyAttack()`"""
@@ -39,8 +40,12 @@ class Request:
     """a TOML file, or the name of a suite of the project; it names its own cells"""
     out: PathLike = "results"
     """the folder of the records: what is there already is not run again"""
-    jobs: int = 1
+    jobs: int | None = None
+    """processes of this machine that run cells: short for executor="local://N" """
     executor: str | None = None
+    """where cells run: local://N or dask://HOST:PORT"""
+    force: bool = False
+    """run again what is on record"""
     device: str = "auto"
     plugins: Iterable[PathLike] = ()
     """Python files with plugins"""
@@ -76,10 +81,32 @@ class Request:
 
     def check(self) -> None:
         """What can be wrong with the numbers; names are checked when they are looked up."""
-        if self.jobs < 1:
-            raise UsageError(f"--jobs {self.jobs}: at least 1")
-        if self.executor and self.jobs != 1:
+        from bench.scheduling import executors
+
+        executors.create(self._executor_url())
+
+    def tasks(self) -> Sequence[Task[Record]]:
+        """What is to be run, every name and option of which has been checked."""
+        raise NotImplementedError
+
+    def settings(self) -> RunSettings:
+        from bench.scheduling.settings import RunSettings
+        from bench.system.device import resolve
+
+        return RunSettings(
+            out=self.folder,
+            device=resolve(self.device),
+            executor=self._executor_url(),
+            files=self.registry.files,
+            force=self.force,
+        )
+
+    def _executor_url(self) -> str:
+        from bench.scheduling import executors
+
+        if self.executor and self.jobs is not None:
             raise UsageError("--executor has workers of its own: leave out --jobs")
+        return self.executor or executors.for_jobs(1 if self.jobs is None else self.jobs)
 
     def _alone(self, given: Iterable[str], what: str) -> None:
         """A suite leaves nothing to be named."""
@@ -100,7 +127,6 @@ class AttackRequest(Request):
     public: str | None = None
     timeout: float = 3600
     memory: int = 8192
-    force: bool = False
     sealed: bool = False
     details: bool = False
     utility: bool = False
@@ -138,24 +164,16 @@ class AttackRequest(Request):
         self._alone(self.given(), "cells")
         return suites.from_suite(self.registry, os.fspath(self.suite), sealed=self.sealed)
 
-    def settings(self) -> Settings:
-        from bench.isolation.process import Limits
-        from bench.scheduling.executors import address
-        from bench.scheduling.runner import Settings
-        from bench.system.device import resolve
-        from bench.system.threads import threads
+    def tasks(self) -> Sequence[AttackTask]:
+        from bench.scheduling.tasks import AttackTask
 
-        return Settings(
-            out=self.folder,
-            device=resolve(self.device),
-            limits=Limits(self.timeout, self.memory, threads(self.jobs)),
-            jobs=self.jobs,
-            cluster=address(self.executor) if self.executor else None,
-            files=self.registry.files,
-            force=self.force,
-            details=self.details,
-            utility=self.utility,
-        )
+        return [AttackTask(cell) for cell in self.cells()]
+
+    def settings(self) -> RunSettings:
+        from bench.isolation.process import Limits
+
+        limits = Limits(self.timeout, self.memory)
+        return replace(super().settings(), limits=limits, details=self.details, utility=self.utility)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,22 +183,29 @@ class UtilityRequest(Request):
     train_epochs: int | None = None
     shared_layer: bool = False
 
-    def trials(self) -> list[tuple[Trial, Training]]:
+    def trials(self) -> list[tuple[Trial, int | None]]:
+        """Trials with the epochs to train them for, where the suite says so; every name and option has been checked."""
         from bench.experiment import suites
         from bench.experiment.cells import trials
-        from bench.experiment.training import Training
 
         self.check()
         if self.suite is None:
             axes = self.axes()
             axes["defense"] = list(dict.fromkeys(["none", *(axes["defense"] or [])]))
-            found: list[tuple[Trial, int | None]] = [(trial, None) for trial in trials(self.registry, axes)]
-        else:
-            self._alone([name for name, value in self.axes().items() if value is not None], "trials")
-            found = suites.trials_from_suite(self.registry, os.fspath(self.suite))
+            return [(trial, None) for trial in trials(self.registry, axes)]
+        self._alone([name for name, value in self.axes().items() if value is not None], "trials")
+        return suites.trials_from_suite(self.registry, os.fspath(self.suite))
+
+    def tasks(self) -> Sequence[TrainingTask]:
+        trials = self.trials()
+        from bench.experiment.training import Training
+        from bench.scheduling.tasks import TrainingTask
+
         return [
-            (trial, Training(epochs=self.train_epochs or epochs or Training.epochs, shared=self.shared_layer))
-            for trial, epochs in found
+            TrainingTask(
+                trial, Training(epochs=self.train_epochs or epochs or Training.epochs, shared=self.shared_layer)
+            )
+            for trial, epochs in trials
         ]
 
     def check(self) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.jupyter import JupyterMixin
@@ -13,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.board.formats import budget
+from bench.board.utility import summarize
 from bench.records.model import AttackRecord, Record, UtilityRecord
 from bench.scoring.metrics import METRICS
 
@@ -104,42 +103,12 @@ def _utility_table(records: Sequence[UtilityRecord]) -> Table:
     words = ("dataset", "encoder", "defense", "metric")
     for name in (*words, "mean", "deviation", "seeds", "undefended", "majority", "ε"):
         table.add_column(name, justify="left" if name in words else "right")
-    for row in utility_summary(records):
-        numbers = ["–" if row[n] is None else f"{row[n]:.3f}" for n in ("mean", "deviation")]
-        beside = ["–" if row[n] is None else f"{row[n]:.3f}" for n in ("undefended", "majority")]
-        table.add_row(*(escape(str(row[n])) for n in words), *numbers, str(row["seeds"]), *beside, budget(row["notes"]))
+    for row in summarize(records):
+        mean, deviation, undefended, majority = (
+            "–" if value is None else f"{value:.3f}"
+            for value in (row.mean, row.deviation, row.undefended, row.majority)
+        )
+        seeds = f"{row.seeds} ({row.failed} failed)" if row.failed else str(row.seeds)
+        names = [escape(name) for name in (row.dataset, row.encoder, row.defense, row.metric)]
+        table.add_row(*names, mean, deviation, seeds, undefended, majority, budget(row.notes))
     return table
-
-
-def utility_summary(records: Sequence[UtilityRecord]) -> list[dict[str, Any]]:
-    """Mean and deviation over seeds for each defense, with the undefended figure of the same data beside it."""
-    groups: dict[tuple[str, str, str], list[UtilityRecord]] = {}
-    for record in records:
-        if record.status == "ok":
-            key = (record.dataset.label, record.encoder.label, record.defense.label)
-            groups.setdefault(key, []).append(record)
-    rows: list[dict[str, Any]] = []
-    for (dataset, encoder, defense), group in groups.items():
-        bare = groups.get((dataset, encoder, "none"), [])
-        for metric in group[0].metrics:
-            values = [_number(r, metric) for r in group]
-            rows.append(
-                {
-                    "dataset": dataset,
-                    "encoder": encoder,
-                    "defense": defense,
-                    "metric": metric,
-                    "mean": statistics.fmean(values),
-                    "deviation": statistics.stdev(values) if len(values) > 1 else None,
-                    "seeds": len(values),
-                    "majority": statistics.fmean(r.majority[metric] for r in group),
-                    "undefended": statistics.fmean(_number(r, metric) for r in bare) if bare else None,
-                    "notes": group[0].notes,
-                }
-            )
-    return rows
-
-
-def _number(record: UtilityRecord, metric: str) -> float:
-    value = record.metrics[metric]
-    return float("nan") if value is None else float(value)

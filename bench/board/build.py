@@ -14,11 +14,11 @@ from bench.board import missing, papers, pooling, ranking, select
 from bench.board.bootstrap import Bootstrap
 from bench.board.papers import Published
 from bench.board.pooling import rounded
+from bench.board.utility import summarize
 from bench.errors import BenchError
 from bench.plugins.labels import natural
 from bench.plugins.registry import Registry
 from bench.records.model import Record
-from bench.scheduling import utility as training_runs
 
 SCHEMA = 1
 Board = dict[str, Any]
@@ -140,8 +140,8 @@ def _priced(records: Sequence[Record], printed: Sequence[Published]) -> list[dic
     for record in sorted(records, key=lambda r: r["seed"]):
         groups[record["dataset"]["label"], record["encoder"]["label"], record["defense"]["label"]].append(record)
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
-    for line in training_runs.summary([r for key in sorted(groups, key=natural) for r in groups[key]]):
-        key = (line["dataset"], line["encoder"], line["defense"])
+    for line in summarize([r for key in sorted(groups, key=natural) for r in groups[key]]):
+        key = (line.dataset, line.encoder, line.defense)
         group = groups[key]
         row = rows.setdefault(
             key,
@@ -156,7 +156,7 @@ def _priced(records: Sequence[Record], printed: Sequence[Published]) -> list[dic
                 "command": pooling.command(group),
             },
         )
-        row["metrics"][line["metric"]] = [rounded(line[n]) for n in ("mean", "deviation", "undefended", "majority")]
+        row["metrics"][line.metric] = [rounded(v) for v in (line.mean, line.deviation, line.undefended, line.majority)]
     return list(rows.values())
 
 

@@ -23,6 +23,13 @@ def add_options(parser: Any) -> None:
     parser.add_argument("--plugin", dest="plugins", action="append", default=[], metavar="FILE", help=plugin)
 
 
+def add_scheduling(parser: Any) -> None:
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes of this machine to run on (default: 1)")
+    parser.add_argument("--executor", metavar="URL", help="local://N (as --jobs N), or dask://HOST:PORT for a cluster")
+    parser.add_argument("--dry-run", action="store_true", help="say what there is to do and may take; run nothing")
+    parser.add_argument("--force", action="store_true", help="run again what is on record")
+
+
 def options_of(args: argparse.Namespace, request: type[Request]) -> dict[str, Any]:
     """The arguments that make a request; what a command does not offer keeps its default."""
     names = [field.name for field in dataclasses.fields(request)]
@@ -44,6 +51,14 @@ def finish(args: argparse.Namespace, experiment: Callable[[], Results]) -> int:
     for error in results.errors:
         say(str(error))
     return 0 if results.ok else 1
+
+
+def dry_run(args: argparse.Namespace, request: Request) -> int:
+    tasks, settings = request.tasks(), request.settings()
+    from bench.cli.dry_run import show
+    from bench.scheduling.dry_run import plan
+
+    return show(plan(tasks, settings), as_json=args.json)
 
 
 def show(args: argparse.Namespace, results: Results) -> None:

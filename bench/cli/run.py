@@ -40,16 +40,13 @@ def add(commands: Any) -> None:
     run.add_argument("--utility", action="store_true", help="also train on the releases: what the defense costs")
     how = run.add_argument_group("how to run")
     how.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="records (default: results)")
-    how.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that run cells (default: 1)")
-    how.add_argument("--executor", metavar="dask://HOST:PORT", help="run cells on a Dask cluster instead")
-    how.add_argument("--dry-run", action="store_true", help="list the cells and what they may take; run nothing")
     how.add_argument("--timeout", type=float, default=3600, metavar="S", help="per attack (default: 3600)")
     how.add_argument("--memory", type=int, default=8192, metavar="MIB", help="per attack (default: 8192; 0: no limit)")
     how.add_argument("--device", default="auto", metavar="DEV", help="auto, cpu or cuda (default: auto)")
-    how.add_argument("--force", action="store_true", help="run again what is on record")
     how.add_argument("--sealed", action="store_true", help="for attacks you do not trust: sandbox, and a secret salt")
     how.add_argument("--replay", type=Path, metavar="RECORD", help="repeat a record's run and compare, bit for bit")
     how.add_argument("--details", action="store_true", help="keep every query and answer (parquet beside the record)")
+    output.add_scheduling(how)
     output.add_options(how)
     run.set_defaults(call=_run)
 
@@ -62,14 +59,8 @@ def _run(args: argparse.Namespace) -> int:
     if args.replay:
         return _replay(args, AttackRequest(**options))
     if args.dry_run:
-        return _dry_run(args, AttackRequest(**options))
+        return output.dry_run(args, AttackRequest(**options))
     return output.finish(args, lambda: experiments.run(**options))
-
-
-def _dry_run(args: argparse.Namespace, request: AttackRequest) -> int:
-    from bench.scheduling.dry_run import show
-
-    return show(request.cells(), request.settings(), as_json=args.json)
 
 
 def _replay(args: argparse.Namespace, request: AttackRequest) -> int:

@@ -53,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
     from bench.plugins.registry import Registry
     from bench.scheduling import runner
     from bench.scheduling.progress import Progress
+    from bench.scheduling.settings import RunSettings
+    from bench.scheduling.tasks import AttackTask
     from bench.system.device import resolve
 
     sandbox.require()
@@ -70,9 +72,9 @@ def run(args: argparse.Namespace) -> int:
     cells = suites.from_suite(registry, args.suite, sealed=True, attacks=names)
     _say(f"2/4 running {len(cells)} cells, sealed")
     # Forced: a record that lies there already may be anybody's.
-    settings = runner.Settings(out=args.out, device=resolve("auto"), force=True)
+    settings = RunSettings(out=args.out, device=resolve("auto"), force=True)
     with Progress() as progress:
-        found, errors = runner.run(cells, settings, progress)
+        found, errors = runner.run([AttackTask(cell) for cell in cells], settings, progress)
         if errors:
             raise BenchError(f"refused: {errors[0]}")
         _refuse(found)

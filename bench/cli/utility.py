@@ -23,10 +23,10 @@ def add(commands: Any) -> None:
     utility.add_argument("--seed", type=int, nargs="+", action="extend", metavar="N", help="default: 0")
     utility.add_argument("--suite", metavar="FILE", help="trials from a TOML file or a suite of the project")
     utility.add_argument("--train-epochs", type=int, metavar="N", help="default: 20, or as the suite says")
-    utility.add_argument("--jobs", type=int, default=1, metavar="N", help="trials at a time (default: 1)")
     utility.add_argument("--shared-layer", action="store_true", help="one layer applied three times, as in the code")
     utility.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="default: results")
     utility.add_argument("--device", default="auto", metavar="DEV", help="auto, cpu or cuda (default: auto)")
+    output.add_scheduling(utility)
     output.add_options(utility)
     utility.set_defaults(call=_utility)
 
@@ -36,4 +36,6 @@ def _utility(args: argparse.Namespace) -> int:
     from bench.api.requests import UtilityRequest
 
     options = output.options_of(args, UtilityRequest)
+    if args.dry_run:
+        return output.dry_run(args, UtilityRequest(**options))
     return output.finish(args, lambda: experiments.utility(**options))

@@ -77,12 +77,7 @@ class Trial:
 
     @property
     def title(self) -> str:
-        return f"{self.dataset.label} {self.encoder.name} {self.defense.label} seed {self.seed}"
-
-    def words(self) -> dict[str, list[Any]]:
-        """What one would type for it: enough for another process to make the same."""
-        kinds = {"dataset": self.dataset, "encoder": self.encoder, "defense": self.defense}
-        return {**{kind: [chosen.label] for kind, chosen in kinds.items()}, "seed": [self.seed]}
+        return f"{self.dataset.label} {self.encoder.label} {self.defense.label} seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -103,6 +98,13 @@ class Cell(Trial):
     @property
     def title(self) -> str:
         return f"{self.dataset.label} {self.encoder.label} {self.defense.label} × {self.attack.label} seed {self.seed}"
+
+    @property
+    def trial(self) -> Trial:
+        """What its utility is measured on; a public corpus that only the attack wants has no part in it."""
+        mixed_in = getattr(self.defense.plugin, "public", "")
+        public = self.public if mixed_in else None
+        return Trial(self.dataset, self.encoder, self.defense, self.seed, public, suite=self.suite)
 
     @property
     def sees(self) -> tuple[str, ...]:
@@ -139,13 +141,14 @@ def _check_kind(dataset: Chosen, *users: Chosen) -> None:
             )
 
 
-def trials(registry: Registry, axes: Mapping[str, Sequence[Any] | None]) -> list[Trial]:
-    """Defenses without an attack, for measuring what they cost."""
+def trials(registry: Registry, axes: Mapping[str, Sequence[Any] | None], *, public: str = "") -> list[Trial]:
+    """Defenses without an attack, for measuring utility. `public` names the public corpus, where a defense wants one
+    and leaves the choice open."""
     chosen = _chosen(registry, axes, ("dataset", "encoder", "defense"))
     for dataset, encoder in itertools.product(chosen["dataset"], chosen["encoder"]):
         _check_kind(dataset, encoder)
     return [
-        Trial(dataset, encoder, defense, seed, _public(registry, dataset, defense, None))
+        Trial(dataset, encoder, defense, seed, _public(registry, dataset, defense, None, public))
         for dataset, encoder, defense, seed in itertools.product(
             chosen["dataset"], chosen["encoder"], chosen["defense"], _seeds(axes)
         )

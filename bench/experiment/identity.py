@@ -74,9 +74,9 @@ def cell_of(registry: Registry, record: AttackRecord) -> Cell:
 
 
 def trial_of(registry: Registry, record: UtilityRecord) -> Trial:
-    """The same for a record of training."""
-    axes = {kind: [getattr(record, kind).label] for kind in ("dataset", "encoder", "defense")} | {"seed": [record.seed]}
-    (trial,) = trials(registry, axes)
+    """The trial that a training run's record was made from, or is to be made from."""
+    axes = {kind: [getattr(record, kind).label] for kind in KINDS if kind != "attack"} | {"seed": [record.seed]}
+    (trial,) = trials(registry, axes, public=record.public.label if record.public else "")
     return trial
 
 

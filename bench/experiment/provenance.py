@@ -72,13 +72,18 @@ def definitions_of(record: Record, find: Find) -> dict[str, list[str]]:
 
 def standing(record: Record, registry: Registry, known: Ledger | None = None) -> Standing:
     """Current if the code is the same, equivalent if the ledger joins the two, else stale."""
-    known = published_ledger() if known is None else known
     try:
         now = code_of(record, registry.get)
     except UsageError:
         return Standing("unknown", _absent(record, registry))
+    return compare(record, now, known)
+
+
+def compare(record: Record, now: dict[str, str], known: Ledger | None = None) -> Standing:
+    """The standing of a record beside the code as it is `now`."""
     if now == record.code:
         return Standing("current")
+    known = published_ledger() if known is None else known
     components = sorted(now.keys() | record.code.keys())
     changed = tuple(c for c in components if not known.joins(c, record.code.get(c, ""), now.get(c, "")))
     return Standing("stale", changed) if changed else Standing("equivalent")

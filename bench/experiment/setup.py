@@ -145,13 +145,6 @@ def encode_texts(cell: Trial, texts: Sequence[str], device: str, progress: Progr
     return batching.cached(encoder, texts, device=device, progress=report)
 
 
-def prepare(trial: Trial, device: str, progress: Progress) -> None:
-    """Encode all that measuring a trial's utility takes, so that it is in the cache."""
-    for split in ("train", "dev"):
-        encode(trial, load(trial.dataset.plugin, split)[0], device, progress)
-    public_corpus(trial, device, progress)
-
-
 def public_corpus(cell: Trial, device: str, progress: Progress) -> Corpus | None:
     if cell.public is None:
         return None

@@ -9,13 +9,14 @@ all epochs together: n · epochs · d floats, at most LIMIT.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bench.arrays import Floats, Ints
-from bench.errors import DataError, UsageError
+from bench.errors import BenchError, DataError, UsageError
 from bench.experiment import setup
 from bench.experiment.training import Training, fit, one_thread
 from bench.system.seeds import generator
@@ -25,10 +26,24 @@ from bench.types import Examples, Key
 
 if TYPE_CHECKING:
     from bench.experiment.cells import Trial
+    from bench.records.model import UtilityRecord
 
 LIMIT = 2 << 30
 CLASSIFICATION = ("accuracy", "f1", "mcc")
 REGRESSION = ("pearson", "spearman")
+
+
+def execute(trial: Trial, about: UtilityRecord, *, device: str, stage: Callable[[str], None]) -> UtilityRecord:
+    """One training run from end to end; `about` describes it. A failure is a record with its reason."""
+    try:
+        measured = measure(trial, Training(**about.training), device=device, progress=stage)
+    except OSError:
+        raise  # the machine's fault, such as a full disk: the run must stop
+    except Exception as error:
+        reason = str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
+        return about.replace(status="failed", error=reason)
+    cost = about.cost.replace(train_s=measured.pop("seconds"))
+    return about.replace(**measured, cost=cost)
 
 
 def measure(cell: Trial, training: Training, *, device: str, progress: setup.Progress) -> dict[str, Any]:

@@ -1,8 +1,7 @@
-"""How long cells take and how much memory, judged by earlier records in the results folder."""
+"""How long tasks take and how much memory, estimated from earlier records in the results folder."""
 
 from __future__ import annotations
 
-import json
 import re
 import statistics
 from collections import Counter
@@ -10,101 +9,98 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.experiment.identity import KINDS
-from bench.records.model import Record
+from bench.errors import DataError
+from bench.records import store
+from bench.records.model import AttackRecord, Record
 
-# A record's file name: the four names of its cell, seed, id.
-NAME = re.compile(r"(.+)\.s-?\d+\.[0-9a-f]{16}\.json")
-# Records of a kind that are read: enough for a median, and a folder of thousands is not read for an estimate.
-MOST = 5
+# The name of a record's file: dataset, encoder, defense and attack (or `utility`); seed; id.
+FILE_NAME = re.compile(r"(.+)\.s-?\d+\.\w{16}\.json")
+# Records of one configuration that are read: enough for a median; a folder of thousands is not read for an estimate.
+MOST_READ = 5
 
 
 @dataclass(frozen=True)
-class Cost:
+class Resources:
     seconds: float
     mib: float
 
 
-class Costs:
-    """What cells of a kind cost: the same names on record first, then the same attack on whatever else."""
+class ResourceHistory:
+    """What tasks took before: those of the same configuration first, else those of the same attack on anything else."""
 
     def __init__(self, folder: Path):
         self._files: dict[str, list[Path]] = {}
-        for path in sorted(folder.glob("*.json")):
-            if match := NAME.fullmatch(path.name):
+        for path in (*sorted(folder.glob("*.json")), *sorted((folder / store.UTILITY).glob("*.json"))):
+            if match := FILE_NAME.fullmatch(path.name):
                 self._files.setdefault(match[1], []).append(path)
-        self._read: dict[str, list[Cost]] = {}
-        self._by_attack: dict[str, list[Cost]] = {}
+        self._by_configuration: dict[str, list[Resources]] = {}
+        self._by_attack: dict[str, list[Resources]] = {}
 
-    def of(self, about: Record) -> Cost | None:
-        found = self._exactly(kind_of(about)) or self._on_anything(about["attack"]["name"])
+    def estimate(self, about: Record) -> Resources | None:
+        found = self._of_configuration(configuration(about)) or self._of_attack(_attack(about))
         if not found:
             return None
-        return Cost(statistics.median(cost.seconds for cost in found), max(cost.mib for cost in found))
+        return Resources(statistics.median(one.seconds for one in found), max(one.mib for one in found))
 
-    def learn(self, record: Record) -> None:
+    def add(self, record: Record) -> None:
         """A record of this very run."""
-        cost = cost_of(record)
-        if cost is not None:
-            self._exactly(kind_of(record)).append(cost)
-            self._on_anything(record["attack"]["name"]).append(cost)
+        used = resources(record)
+        if used is not None:
+            self._of_configuration(configuration(record)).append(used)
+            self._of_attack(_attack(record)).append(used)
 
-    def _exactly(self, kind: str) -> list[Cost]:
-        if kind not in self._read:
-            self._read[kind] = _costs(self._files.get(kind, []))
-        return self._read[kind]
+    def _of_configuration(self, name: str) -> list[Resources]:
+        if name not in self._by_configuration:
+            self._by_configuration[name] = _read(self._files.get(name, []))
+        return self._by_configuration[name]
 
-    def _on_anything(self, attack: str) -> list[Cost]:
+    def _of_attack(self, attack: str) -> list[Resources]:
         if attack not in self._by_attack:
-            paths = [path for kind, some in self._files.items() if kind.endswith(f".{attack}") for path in some[-1:]]
-            self._by_attack[attack] = _costs(paths)
+            last = [paths[-1] for name, paths in self._files.items() if name.endswith(f".{attack}")]
+            self._by_attack[attack] = _read(last)
         return self._by_attack[attack]
 
 
-class Forecast:
-    """The time left of a run, by what its cells cost elsewhere and, as they end, by what they cost here."""
+class RemainingTime:
+    """The time left of a run, by what its tasks took elsewhere and, as they end, by what they take here."""
 
-    def __init__(self, abouts: Iterable[Record], costs: Costs):
-        self._left: dict[str, Record] = {about["id"]: about for about in abouts}
-        self._kinds = Counter(kind_of(about) for about in self._left.values())
-        self._examples = {kind_of(about): about for about in self._left.values()}
-        self._costs = costs
+    def __init__(self, tasks: Iterable[Record], history: ResourceHistory):
+        self._left: dict[str, Record] = {about.id: about for about in tasks}
+        self._counts = Counter(configuration(about) for about in self._left.values())
+        self._examples = {configuration(about): about for about in self._left.values()}
+        self._history = history
 
     def done(self, record: Record) -> None:
-        about = self._left.pop(record["id"], None)
+        about = self._left.pop(record.id, None)
         if about is not None:
-            self._kinds[kind_of(about)] -= 1
-            self._costs.learn(record)
+            self._counts[configuration(about)] -= 1
+            self._history.add(record)
 
     def seconds(self, workers: int) -> float | None:
-        """None where nothing is known of any cell; cells of an unknown kind are taken for average ones."""
-        known = {kind: cost.seconds for kind, a in self._examples.items() if (cost := self._costs.of(a)) is not None}
+        """None where nothing is known of any task; those of an unknown configuration are taken for average ones."""
+        found = {name: self._history.estimate(about) for name, about in self._examples.items()}
+        known = {name: estimate.seconds for name, estimate in found.items() if estimate is not None}
         if not known:
             return None
         average = statistics.fmean(known.values())
-        total = sum(count * known.get(kind, average) for kind, count in self._kinds.items())
+        total = sum(count * known.get(name, average) for name, count in self._counts.items())
         return total / max(1, min(workers, len(self._left)))
 
 
-def kind_of(about: Record) -> str:
-    return ".".join(about[kind]["name"] for kind in KINDS)
+def configuration(about: Record) -> str:
+    """The names of a task's parts, as they stand in its file's name."""
+    return ".".join((about.dataset.name, about.encoder.name, about.defense.name, _attack(about)))
 
 
-def cost_of(record: Record) -> Cost | None:
-    """None for a cell that did not come to a good end, or too early to say anything of others."""
-    cost = record["cost"]
-    if record["status"] != "ok" or "attack_s" not in cost:
+def resources(record: Record) -> Resources | None:
+    """None for a task that failed or never came to its main part: it says nothing of others."""
+    cost = record.cost
+    if record.status != "ok" or (cost.attack_s is None and cost.train_s is None):
         return None
-    return Cost(spent(record), cost.get("peak_mib", 0.0))
+    return Resources(cost.seconds, cost.peak_mib if isinstance(cost.peak_mib, float) else 0.0)
 
 
-def spent(record: Record) -> float:
-    """Seconds that a cell took, from its release to its score."""
-    seconds: float = sum(record["cost"].get(part, 0.0) for part in ("release_s", "attack_s", "score_s"))
-    return seconds
-
-
-def spoken(seconds: float | None) -> str:
+def format_duration(seconds: float | None) -> str:
     if seconds is None:
         return "unknown"
     if seconds < 90:
@@ -114,13 +110,17 @@ def spoken(seconds: float | None) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def _costs(paths: list[Path]) -> list[Cost]:
-    found: list[Cost] = []
-    for path in paths[-MOST:]:
+def _attack(about: Record) -> str:
+    return about.attack.name if isinstance(about, AttackRecord) else store.UTILITY
+
+
+def _read(paths: list[Path]) -> list[Resources]:
+    found: list[Resources] = []
+    for path in paths[-MOST_READ:]:
         try:
-            cost = cost_of(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, KeyError, TypeError):  # said where the record itself is wanted
+            used = resources(store.parse(path))
+        except DataError:  # reported where the record itself is wanted
             continue
-        if cost is not None:
-            found.append(cost)
+        if used is not None:
+            found.append(used)
     return found

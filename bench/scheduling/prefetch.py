@@ -1,4 +1,4 @@
-"""Which texts a cell needs the vectors of, which of these are missing, and making them before the cells run.
+"""Encodes the texts of all tasks before the workers start.
 
 Texts are encoded once, in the process that starts a run, with all of its cores; workers find the vectors in the cache.
 """
@@ -13,62 +13,74 @@ from dataclasses import dataclass, field
 from bench.encoders.cache import VectorCache, text_key
 from bench.errors import BenchError
 from bench.experiment import setup
-from bench.experiment.cells import Cell
-from bench.experiment.execute import release_of
+from bench.experiment.cells import Cell, Trial
 from bench.plugins.protocol import Protocol
-from bench.scheduling.units import Task
+from bench.records.model import Record
+from bench.scheduling.tasks import AttackTask, Task
 from bench.system.seeds import generator
 
 
 @dataclass
-class Need:
-    """What the cells of one data set and encoder need."""
+class TextsToEncode:
+    """The texts that the tasks of one data set and encoder need vectors of."""
 
-    task: Task
+    subject: Trial
     texts: dict[str, None] = field(default_factory=dict)
-    whole: set[str] = field(default_factory=set)
+    complete: set[str] = field(default_factory=set)
+    """splits and public corpora all of whose texts are in"""
 
     def missing(self) -> list[str]:
-        found = VectorCache(self.task[0].encoder.plugin.fingerprint).get(list(self.texts))
+        """Texts whose vectors are not in the cache."""
+        found = VectorCache(self.subject.encoder.plugin.fingerprint).get(list(self.texts))
         return [text for text in self.texts if text_key(text) not in found]
 
 
-def needs(tasks: Iterable[Task]) -> list[Need]:
-    """One for each data set and encoder; pictures, and encoders that do not say what they depend on, are not cached."""
-    found: dict[tuple[str, str], Need] = {}
-    releases: set[str] = set()
-    for cell, about in tasks:
-        cached = "text" in cell.dataset.info.on and hasattr(cell.encoder.plugin, "fingerprint")
-        if not cached or release_of(about) in releases:
+def texts_of(tasks: Iterable[Task[Record]]) -> list[TextsToEncode]:
+    """One for each data set and encoder; pictures, and encoders without a fingerprint, are not cached."""
+    found: dict[tuple[str, str], TextsToEncode] = {}
+    groups: set[str] = set()
+    for task in tasks:
+        subject = task.subject
+        cached = "text" in subject.dataset.info.on and hasattr(subject.encoder.plugin, "fingerprint")
+        if not cached or task.group in groups:
             continue
-        releases.add(release_of(about))
-        need = found.setdefault((cell.dataset.label, cell.encoder.label), Need((cell, about)))
-        with contextlib.suppress(BenchError):  # said by the cell itself, when it runs
-            _add(need, (cell, about))
+        groups.add(task.group)
+        wanted = found.setdefault((subject.dataset.label, subject.encoder.label), TextsToEncode(subject))
+        with contextlib.suppress(BenchError):  # the task itself will fail with it
+            _add(wanted, task)
     return list(found.values())
 
 
-def prepare(tasks: Iterable[Task], device: str, stage: Callable[[str], None]) -> None:
-    for need in needs(tasks):
+def prepare(tasks: Iterable[Task[Record]], device: str, stage: Callable[[str], None]) -> None:
+    for wanted in texts_of(tasks):
         with contextlib.suppress(BenchError):
-            if need.texts:
-                setup.encode_texts(need.task[0], list(need.texts), device, stage)
+            if wanted.texts:
+                setup.encode_texts(wanted.subject, list(wanted.texts), device, stage)
 
 
-def _add(need: Need, task: Task) -> None:
-    cell, about = task
-    if cell.public is not None and cell.public.label not in need.whole:
-        need.texts |= dict.fromkeys(setup.load(cell.public.plugin, "public")[0].texts)
-        need.whole.add(cell.public.label)
-    protocol = Protocol(**about["protocol"])
-    if protocol.split in need.whole:
+def _add(wanted: TextsToEncode, task: Task[Record]) -> None:
+    public = task.subject.public
+    if public is not None and public.label not in wanted.complete:
+        wanted.texts |= dict.fromkeys(setup.load(public.plugin, "public")[0].texts)
+        wanted.complete.add(public.label)
+    if isinstance(task, AttackTask):
+        _add_attacked(wanted, task)
+        return
+    for split in ("train", "dev"):
+        wanted.texts |= dict.fromkeys(setup.load(task.subject.dataset.plugin, split)[0].texts)
+    wanted.complete |= {"train", "dev"}
+
+
+def _add_attacked(wanted: TextsToEncode, task: AttackTask) -> None:
+    cell, protocol = task.cell, Protocol(**task.about.protocol.model_dump())
+    if protocol.split in wanted.complete:
         return
     data, fingerprint, start = setup.pool(cell)
     if protocol.candidates is None:
-        need.texts |= dict.fromkeys(data.texts)
-        need.whole.add(protocol.split)
+        wanted.texts |= dict.fromkeys(data.texts)
+        wanted.complete.add(protocol.split)
     elif not cell.sealed:  # a sealed cell draws its texts when it runs
-        need.texts |= dict.fromkeys(data.texts[i] for i in _drawn(cell, fingerprint, start, protocol))
+        wanted.texts |= dict.fromkeys(data.texts[i] for i in _drawn(cell, fingerprint, start, protocol))
 
 
 # Neither encoder nor defense has a part in the draw, and sorting a large data set takes a while.
@@ -77,9 +89,9 @@ _draws: dict[tuple[str, str, int], list[int]] = {}
 
 def _drawn(cell: Cell, fingerprint: str, start: int, protocol: Protocol) -> list[int]:
     """Rows of the texts that a cell will draw, as bench.experiment.setup will."""
-    wanted = (fingerprint, json.dumps(protocol.as_dict(), sort_keys=True), cell.seed)
-    if wanted not in _draws:
+    key = (fingerprint, json.dumps(protocol.as_dict(), sort_keys=True), cell.seed)
+    if key not in _draws:
         rng = generator(cell.seed, "private", fingerprint, protocol.as_dict())
         rows, candidates = setup.choose(setup.pool(cell)[0].texts, protocol, rng, start)
-        _draws[wanted] = [*rows.tolist(), *candidates.tolist()]
-    return _draws[wanted]
+        _draws[key] = [*rows.tolist(), *candidates.tolist()]
+    return _draws[key]

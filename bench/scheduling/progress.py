@@ -1,4 +1,4 @@
-"""Tells the user on standard error how far a run is: one live view, or plain lines in a log."""
+"""Progress of a run on standard error: a live view on a terminal, plain lines in a log."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bench.records.model import Record
-    from bench.scheduling.estimates import Forecast
+    from bench.scheduling.estimates import RemainingTime
 
-# A log gets a line only for a stage that lasts, and the time left now and then.
-QUIET_S = 2.0
-SUMMARY_S = 30.0
+# Seconds between two lines of a log on what a task is doing, and between two on the time left.
+STAGE_INTERVAL_S = 2.0
+SUMMARY_INTERVAL_S = 30.0
 
 
 class Progress:
@@ -23,10 +23,10 @@ class Progress:
         self._live: Any = None
         self._quiet = quiet
         self._finished = self._failed = self._total = 0
-        self._lines: list[Line] = []
-        self._forecast: Forecast | None = None
+        self._lines: list[ProgressLine] = []
+        self._remaining: RemainingTime | None = None
         self._workers = 1
-        self._summed = time.monotonic()
+        self._last_summary = time.monotonic()
 
     def __enter__(self) -> Progress:
         if sys.stderr.isatty() and not self._quiet:
@@ -41,14 +41,16 @@ class Progress:
         if self._live:
             self._live.stop()
 
-    def plan(self, known: int, todo: int, forecast: Forecast | None = None, workers: int = 1) -> None:
+    def plan(
+        self, known: int, todo: int, remaining: RemainingTime | None = None, workers: int = 1, noun: str = "cells"
+    ) -> None:
         self._finished, self._total = known, known + todo
-        self._forecast, self._workers = forecast, workers
+        self._remaining, self._workers = remaining, workers
         left = f", about {self._left()}" if self._left() else ""
         if known:
-            self.note(f"{known} of {self._total} cells are on record; {todo} to run{left}")
+            self.note(f"{known} of {self._total} {noun} are on record; {todo} to run{left}")
         elif left:
-            self.note(f"{todo} cells to run{left}")
+            self.note(f"{todo} {noun} to run{left}")
 
     def note(self, text: str) -> None:
         if self._live:
@@ -56,31 +58,31 @@ class Progress:
         elif not self._quiet:
             print(text, file=sys.stderr, flush=True)
 
-    def start(self, title: str) -> Line:
-        line = Line(self, title)
+    def start(self, title: str) -> ProgressLine:
+        line = ProgressLine(self, title)
         self._lines.append(line)
         return line
 
-    def stage(self, line: Line, text: str) -> None:
-        line.said = text
-        if not self._live and time.monotonic() - line.spoke >= QUIET_S:
-            line.spoke = time.monotonic()
+    def stage(self, line: ProgressLine, text: str) -> None:
+        line.text = text
+        if not self._live and time.monotonic() - line.last_shown >= STAGE_INTERVAL_S:
+            line.last_shown = time.monotonic()
             self.note(f"{line.title}: {text}")
 
-    def close(self, line: Line) -> None:
+    def close(self, line: ProgressLine) -> None:
         if line in self._lines:
             self._lines.remove(line)
 
     def done(self, title: str, record: Record, seconds: float) -> None:
         self._finished += 1
-        good = record["status"] == "ok"
-        self._failed += not good
-        if self._forecast:
-            self._forecast.done(record)
-        verdict = record["status"] if good else f"{record['status']}: {record['error']}"
+        ok = record.status == "ok"
+        self._failed += not ok
+        if self._remaining:
+            self._remaining.done(record)
+        verdict = record.status if ok else f"{record.status}: {record.error}"
         self.note(f"[{self._finished}/{self._total}] {title}: {verdict} ({seconds:.1f} s)")
-        if not self._live and time.monotonic() - self._summed >= SUMMARY_S:
-            self._summed = time.monotonic()
+        if not self._live and time.monotonic() - self._last_summary >= SUMMARY_INTERVAL_S:
+            self._last_summary = time.monotonic()
             self.note(self._summary())
 
     def _summary(self) -> str:
@@ -89,10 +91,10 @@ class Progress:
         return ", ".join([*parts, *([f"about {self._left()} left"] if self._left() else [])])
 
     def _left(self) -> str:
-        from bench.scheduling.estimates import spoken
+        from bench.scheduling.estimates import format_duration
 
-        seconds = self._forecast.seconds(self._workers) if self._forecast else None
-        return "" if seconds is None else spoken(seconds)
+        seconds = self._remaining.seconds(self._workers) if self._remaining else None
+        return "" if seconds is None else format_duration(seconds)
 
     def _view(self) -> Any:
         """The run in one line, and a line for each cell that is running: the first ones, others wait their turn."""
@@ -101,16 +103,16 @@ class Progress:
 
         rows = [Text(self._summary(), style="bold")] if self._total else []
         for line in self._lines[: self._workers]:
-            rows.append(Text.assemble("  ", line.title, "  ", (f"{line.said} {line.seconds:.0f} s", "dim")))
+            rows.append(Text.assemble("  ", line.title, "  ", (f"{line.text} {line.seconds:.0f} s", "dim")))
         return Group(*rows)
 
 
-class Line:
-    """What is being worked on."""
+class ProgressLine:
+    """What is being worked on: a row of the live view."""
 
     def __init__(self, progress: Progress, title: str):
-        self.title, self.said = title, ""
-        self._began = self.spoke = time.monotonic()
+        self.title, self.text = title, ""
+        self._began = self.last_shown = time.monotonic()
         self._progress = progress
 
     @property

@@ -1,0 +1,46 @@
+"""`--dry-run`: the plan of a run as a table or as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from bench.scheduling.estimates import format_duration
+
+if TYPE_CHECKING:
+    from bench.scheduling.dry_run import DryRun
+
+
+def show(found: DryRun, *, as_json: bool) -> int:
+    """Exit status 1 if some task cannot even be described."""
+    if as_json:
+        print(json.dumps(found.to_dict(), indent=1))
+    else:
+        _print(found)
+    for text in found.errors:
+        print(f"bench: {text}", file=sys.stderr)
+    return 1 if found.errors else 0
+
+
+def _print(found: DryRun) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table()
+    for name in ("dataset", "encoder", "defense", "attack", "seed", "state", "time", "memory"):
+        table.add_column(name, justify="right" if name in ("seed", "time", "memory") else "left")
+    for task in found.tasks:
+        names = [escape(name) for name in (task.dataset, task.encoder, task.defense, task.attack or "(training)")]
+        memory = f"{task.expected_mib} MiB" if task.expected_mib else "unknown"
+        table.add_row(*names, str(task.seed), task.state, format_duration(task.expected_s), memory)
+    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    console.print(table)
+    for row in found.vectors:
+        counts = f"{row.missing:,} of {row.texts:,} texts are yet to be encoded"
+        console.print(f"{row.dataset} · {row.encoder}: {counts}", markup=False)
+    todo = sum(task.state != "on record" for task in found.tasks)
+    known = found.expected_s is not None
+    time = f"about {format_duration(found.expected_s)} by earlier records" if known else "for how long is unknown"
+    console.print(f"{len(found.tasks)} in all, {f'{todo} to run, {time}' if todo else 'none to run'}", markup=False)

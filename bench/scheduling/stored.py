@@ -1,0 +1,85 @@
+"""Which stored records answer a task, so that it need not be run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bench.experiment import provenance
+from bench.experiment.execute import Result
+from bench.records import guesses, store
+from bench.records.model import Record
+from bench.scheduling.tasks import AttackTask, Task
+from bench.system.files import replacing, write_text
+
+
+class StoredRecords:
+    """The results folder of a run. `stale` collects records that do not count because their code has changed."""
+
+    def __init__(self, out: Path, *, force: bool = False, details: bool = False):
+        self._out, self._force, self._details = out, force, details
+        self.stale: dict[str, tuple[str, ...]] = {}
+        """components whose code has changed, by record id"""
+
+    def find(self, task: Task[Record], since: float | None = None) -> Record | None:
+        """The record that answers a task. Failures do not: they are tried again, a limit may have been raised.
+
+        What was saved after `since` counts however it ended: another run has just done it.
+        """
+        path = store.path_of(self._out, task.about)
+        if not path.exists():
+            return None
+        fresh = since is not None and path.stat().st_mtime >= since
+        found = store.read(path)
+        if found is None or found.id != task.about.id:
+            return None
+        if found.status != "ok":
+            return found if fresh else None
+        if (self._force and not fresh) or not self._complete(task, found, path):
+            return None
+        standing = provenance.compare(found, task.about.code)
+        if standing.status == "stale":
+            self.stale[found.id] = standing.changed
+            return None
+        return found
+
+    def adopt(self, record: Record, task: Task[Record]) -> Record:
+        """A stored record, which now belongs to this task's suite, too."""
+        tagged = store.for_suite(record, task.subject.suite)
+        return record if tagged == record else store.save(self._out, tagged)
+
+    def save(self, task: Task[Record], result: Result) -> Record:
+        """Write a result over what was stored under its id; it stays in the suites that it belonged to."""
+        if result.items is not None and self._details:
+            self._save_details(result.record, result.items)
+        path = store.path_of(self._out, result.record)
+        before = store.read(path) if path.exists() else None
+        record = result.record.replace(suites=before.suites if before else {})
+        guesses.save(path, result.guess)
+        return store.save(self._out, store.for_suite(record, task.subject.suite))
+
+    def check_writable(self) -> None:
+        """BenchError now, and not after the first cell has been run."""
+        probe = self._out / ".writable"
+        write_text(probe, "")
+        probe.unlink(missing_ok=True)
+
+    def stale_note(self) -> str | None:
+        """How many stored records are run again because of changed code, and which components changed."""
+        if not self.stale:
+            return None
+        components = ", ".join(sorted({name for changed in self.stale.values() for name in changed}))
+        many = len(self.stale) > 1
+        what = f"{len(self.stale)} stale records are" if many else "1 stale record is"
+        return f"{what} run again: the code of {components} has changed since"
+
+    def _complete(self, task: Task[Record], found: Record, path: Path) -> bool:
+        if self._details and isinstance(task, AttackTask) and not path.with_suffix(".parquet").exists():
+            return False
+        return task.answered_by(found)
+
+    def _save_details(self, record: Record, items: dict[str, Any]) -> None:
+        import pandas as pd
+
+        with replacing(store.path_of(self._out, record).with_suffix(".parquet")) as part:
+            pd.DataFrame(items).to_parquet(part, index=False)
