@@ -194,18 +194,18 @@ def test_a_dry_run_says_what_there_is_to_do_and_does_nothing(bench: Run, tmp_pat
         "toy:dim=7",
     )
     before = json.loads(bench(*cells, "--dry-run", "--json").stdout)
-    assert [row["on_record"] for row in before["cells"]] == [False] * 4
-    assert {row["expected_s"] for row in before["cells"]} == {None}
+    assert [row["state"] for row in before["tasks"]] == ["to run"] * 4
+    assert {row["expected_s"] for row in before["tasks"]} == {None}
     missing = {row["encoder"]: row["missing"] for row in before["vectors"]}
     assert missing["toy:dim=7"] == 120
     assert not (tmp_path / "home" / "results").exists()
     assert bench("run", "--defense", "none", "--attack", "rss", *TINY).returncode == 0
     after = json.loads(bench(*cells, "--dry-run", "--json").stdout)
-    first = after["cells"][0]
-    assert first["on_record"]
+    first = after["tasks"][0]
+    assert first["state"] == "on record"
     assert first["expected_s"] > 0
     assert first["expected_mib"] > 10
-    assert [row["expected_s"] for row in after["cells"] if row["attack"] == "counts"] == [None, None]
+    assert [row["expected_s"] for row in after["tasks"] if row["attack"] == "counts"] == [None, None]
     assert after["expected_s"] > 0
     assert "3 to run" in bench(*cells, "--dry-run").stdout
 

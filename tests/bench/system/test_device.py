@@ -221,21 +221,16 @@ class Stop(Exception):
 def test_every_command_passes_its_device_on(
     command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from bench.scheduling import runner, utility
+    from bench.scheduling import runner
 
     asked: list[str] = []
 
-    def run(cells: Any, settings: Any, *more: Any, **named: Any) -> Any:
+    def run(tasks: Any, settings: Any, *more: Any, **named: Any) -> Any:
         asked.append(settings.device)
-        raise Stop
-
-    def trials(planned: Any, out: Any, where: str, *more: Any, **named: Any) -> Any:
-        asked.append(where)
         raise Stop
 
     monkeypatch.setattr(device, "_cuda", lambda: True)
     monkeypatch.setattr(runner, "run", run)
-    monkeypatch.setattr(utility, "run", trials)
     words = [command, "--defense", "none", "--out", str(tmp_path), "--device", "cuda"]
     with pytest.raises(Stop):
         main([*words, "--attack", "rss"] if command == "run" else words)
