@@ -116,7 +116,7 @@ class Dispatcher:
         """The unit without tasks that another run holds, or has finished meanwhile."""
         left: list[Task[Record]] = []
         for task in unit.tasks:
-            if not locks.take(task.about.id):
+            if not locks.acquire(task.about.id):
                 self._elsewhere.append(task)
                 continue
             found = self._stored.find(task, self._began)
@@ -124,7 +124,7 @@ class Dispatcher:
                 left.append(task)
                 continue
             self._done[task.about.id] = self._stored.adopt(found, task)
-            locks.free(task.about.id)
+            locks.release(task.about.id)
             self._progress.done(f"{task.title} (by another run)", found, 0.0)
         return replace(unit, tasks=tuple(left))
 
@@ -147,7 +147,7 @@ class Dispatcher:
             return
         for task, result in zip(unit.tasks, results, strict=False):
             self._save(task, result)
-            locks.free(task.about.id)
+            locks.release(task.about.id)
         del self._running[future]  # only now: Ctrl-C may come at any moment, and `_collect` saves what is in here
         rest = unit.without(len(results))
         if rest.tasks:
@@ -168,7 +168,7 @@ class Dispatcher:
             (task,) = unit.tasks
             reason = f"its worker was lost {unit.lost_workers + 1} times, perhaps for want of memory ({error})"
             self._save(task, Result(task.about.replace(status="failed", error=reason)))
-            locks.free(task.about.id)
+            locks.release(task.about.id)
             return
         titles = f"{unit.tasks[0].title}{' and others' if len(unit.tasks) > 1 else ''}"
         self._progress.note(f"{titles}: a worker was lost; trying again")

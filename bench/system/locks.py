@@ -1,64 +1,63 @@
-"""Who runs a cell: two runs into one folder never do the same one.
+"""Per-cell locks for concurrent runs that share an output folder.
 
-A lock is a file in OUT/.locks that is held with flock, which the kernel lets go of when the process ends, however it
-ends. On a network folder it holds as far as that folder's locks do.
+A lock is a file in OUT/.locks that is held with flock (filelock), which the kernel releases when the process ends,
+however it ends. On a network folder it holds as far as that folder's locks do.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench.errors import BenchError
 
+if TYPE_CHECKING:
+    from filelock import FileLock
+
 
 class Locks:
-    """Use as a context manager; what is still held at its end is let go."""
+    """Use as a context manager; what is still held at its end is released."""
 
     def __init__(self, out: Path):
         self._folder = out / ".locks"
-        self._held: dict[str, int] = {}
+        self._held: dict[str, FileLock] = {}
 
     def __enter__(self) -> Locks:
         for path in self._folder.glob("*"):  # of runs that were killed
-            if self.take(path.name):
-                self.free(path.name)
+            if self.acquire(path.name):
+                self.release(path.name)
         return self
 
     def __exit__(self, *_: object) -> None:
         for name in list(self._held):
-            self.free(name)
+            self.release(name)
         with contextlib.suppress(OSError):  # another run has locks there
             self._folder.rmdir()
 
-    def take(self, name: str) -> bool:
-        """Whether the cell is ours now; False if another run has it."""
+    def acquire(self, name: str) -> bool:
+        """Whether the lock is held by this run now; False if another run holds it."""
+        from filelock import FileLock, Timeout
+
         path = self._folder / name
         while name not in self._held:
+            lock = FileLock(path, thread_local=False, mode=0o666)
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-            except FileNotFoundError:  # another run has just tidied the folder away
+                lock.acquire(blocking=False)
+                self._held[name] = lock
+            except FileNotFoundError:  # another run has just removed the empty folder
                 continue
+            except Timeout:
+                if path.exists():
+                    return False
+                # Its holder has just released and removed it: try again.
             except OSError as error:
                 raise BenchError(f"cannot lock {path}: {error.strerror}; choose another folder") from error
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # The holder before us may have removed the file while we waited to open it: then this is no lock.
-                if os.fstat(handle).st_ino == os.stat(path).st_ino:
-                    self._held[name] = handle
-            except BlockingIOError:
-                os.close(handle)
-                return False
-            except FileNotFoundError:
-                pass
-            if name not in self._held:
-                os.close(handle)
         return True
 
-    def free(self, name: str) -> None:
-        handle = self._held.pop(name)
+    def release(self, name: str) -> None:
+        lock = self._held.pop(name)
+        # Removed while it is held: whoever opened it meanwhile sees that the file has no name any more, and retries.
         (self._folder / name).unlink(missing_ok=True)
-        os.close(handle)
+        lock.release()
