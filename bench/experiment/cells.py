@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -118,14 +119,14 @@ def cells(
     """The product of the axes, in the order in which neighbours share most work."""
     chosen = _chosen(registry, axes, ("dataset", "encoder", "defense", "attack"), sealed)
     given = {name: value for name, value in sizes.items() if value is not None}
-    lent = given.pop("public", "")
+    public_name = given.pop("public", "")
     found = []
     for dataset, encoder, seed, defense, attack in itertools.product(
         chosen["dataset"], chosen["encoder"], _seeds(axes), chosen["defense"], chosen["attack"]
     ):
         _check_kind(dataset, encoder, attack)
         protocol = dataclasses.replace(attack.info.protocol, **given)
-        public = _public(registry, dataset, defense, attack, lent)
+        public = _public(registry, dataset, defense, attack, public_name)
         found.append(Cell(dataset, encoder, defense, seed, public, attack, protocol, "examples" in given, sealed))
     return found
 
@@ -161,21 +162,27 @@ def _chosen(
     for kind in kinds:
         if not axes.get(kind) and kind not in DEFAULTS:
             raise UsageError(f"name at least one {kind} (--{kind} NAME; bench list {kind}s shows them)")
-    specs = {kind: [_full(kind, spec) for spec in axes.get(kind) or DEFAULTS[kind]] for kind in kinds}
+    specs = {kind: [_full_name(kind, spec) for spec in axes.get(kind) or DEFAULTS[kind]] for kind in kinds}
     for kind, some in specs.items():
         for spec in some:  # all names before any plugin is imported: a typo is answered at once
             registry.get(kind, split(spec)[0])
     return {
-        kind: [_choose(registry, kind, spec, stranger=sealed and kind == "attack") for spec in some]
+        kind: [choose(registry, kind, spec, untrusted=sealed and kind == "attack") for spec in some]
         for kind, some in specs.items()
     }
 
 
 def _seeds(axes: Mapping[str, Sequence[Any] | None]) -> list[int]:
-    return [int(seed) for seed in axes.get("seed") or DEFAULTS["seed"]]
+    found: list[int] = []
+    for seed in axes.get("seed") or DEFAULTS["seed"]:
+        try:
+            found.append(operator.index(seed))
+        except TypeError:
+            raise UsageError(f"seed {seed!r}: a whole number was expected") from None
+    return found
 
 
-def _full(kind: str, spec: str) -> str:
+def _full_name(kind: str, spec: str) -> str:
     """An encoder may be given as a hub id or a folder, as it is."""
     bare = kind == "encoder" and not spec.startswith("hub:") and ("/" in spec or os.path.isdir(spec))
     if not bare:
@@ -183,10 +190,10 @@ def _full(kind: str, spec: str) -> str:
     return f"hub:{os.path.abspath(spec)}" if os.path.isdir(spec) else f"hub:{spec}"
 
 
-def _choose(registry: Registry, kind: str, spec: str, stranger: bool = False) -> Chosen:
-    """A `stranger` is not trusted: its code is not so much as imported here."""
+def choose(registry: Registry, kind: str, spec: str, untrusted: bool = False) -> Chosen:
+    """The plugin that `name:option=value` asks for. The code of an `untrusted` one is not so much as imported here."""
     name, _ = split(spec)
-    if stranger:
+    if untrusted:
         from bench.isolation.untrusted import load_declaration
 
         return Chosen(registry.get(kind, name), load_declaration(registry, kind, spec))
@@ -194,19 +201,19 @@ def _choose(registry: Registry, kind: str, spec: str, stranger: bool = False) ->
 
 
 def _public(
-    registry: Registry, dataset: Chosen, defense: Chosen, attack: Chosen | None, lent: str = ""
+    registry: Registry, dataset: Chosen, defense: Chosen, attack: Chosen | None, named: str = ""
 ) -> Chosen | None:
-    """The public corpus: the one the defense mixes in, else the one lent or the data set's own, if one is wanted."""
+    """The public corpus: the one the defense mixes in, else the one named or the data set's own, if one is wanted."""
     asked = getattr(defense.plugin, "public", "")
     if asked and asked != AUTO:
-        return _choose(registry, "dataset", asked)
+        return choose(registry, "dataset", asked)
     wanting = defense if asked else attack
     if wanting is None or (wanting is attack and "public" not in wanting.info.sees):
         return None
-    name = lent or dataset.info.public
+    name = named or dataset.info.public
     if not name:
         raise UsageError(
             f"{wanting.entry.kind} {wanting.name!r} needs a public corpus, and data set {dataset.name!r} names none: "
             "choose one with --public NAME, such as demo or file:PATH"
         )
-    return dataset if name == dataset.name else _choose(registry, "dataset", name)
+    return dataset if name == dataset.name else choose(registry, "dataset", name)

@@ -1,15 +1,15 @@
-"""Suite files: the cells that a TOML file names."""
+"""Suites: the cells and trials that a TOML file names (its form is in bench.experiment.suite_file)."""
 
 from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from bench.errors import UsageError, unknown
-from bench.experiment.cells import AXES, DEFAULTS, SIZES, Cell, Trial, _choose, _seeds, cells, trials
+from bench.experiment.cells import AXES, DEFAULTS, SIZES, Cell, Trial, cells, choose, trials
 from bench.plugins.registry import Registry
 from bench.system.paths import suites_dir
 
@@ -20,63 +20,47 @@ KEPT = ("samples", "answers")
 def from_suite(
     registry: Registry, name: str, *, sealed: bool = False, attacks: Sequence[str] | None = None
 ) -> list[Cell]:
-    """Cells of a TOML file: top-level axes and sizes are defaults for every [[cells]] table.
+    """The cells of a suite.
 
     `attacks` take the place of those that the file names, in the tables whose kind of data they work on.
     """
+    from bench.experiment.suite_file import read_attacks  # pydantic, which `bench list` can do without
+
+    suite = read_attacks(find_suite(name))
     found: list[Cell] = []
-    tables, suite = _tables(name, {*AXES, *SIZES, *KEPT})
-    for table in tables:
-        axes = {key: _listed(table[key]) for key in AXES if key in table}
-        if attacks:
-            axes["attack"] = _fitting(registry, attacks, axes.get("dataset") or DEFAULTS["dataset"], sealed)
-            if not axes["attack"]:
-                continue
+    for table in suite.tables:
+        given = table.given()
+        axes = {axis: given.get(axis) for axis in AXES}
+        with _named(suite.path):
+            if attacks:
+                axes["attack"] = _fitting(registry, attacks, axes["dataset"] or DEFAULTS["dataset"], sealed)
+                if not axes["attack"]:
+                    continue
+            some = cells(registry, axes, {size: given.get(size) for size in SIZES}, sealed=sealed)
         # Of the first seed only: other seeds draw other sentences, and records are no place for a data set.
-        kept = {_seeds(axes)[0]: {key: table[key] for key in KEPT if key in table}}
-        some = cells(registry, axes, {key: table.get(key) for key in SIZES}, sealed=sealed)
-        found += [dataclasses.replace(cell, suite=suite, **kept.get(cell.seed, {})) for cell in some]
+        kept = {some[0].seed: {key: given[key] for key in KEPT if key in given}}
+        found += [dataclasses.replace(cell, suite=suite.tag, **kept.get(cell.seed, {})) for cell in some]
     if not found and attacks:
         raise UsageError(f"suite {name} has no cell for {', '.join(attacks)}: its data are of another kind")
     if not found:
-        raise UsageError(f"suite {name} names no cells: it needs [[cells]] tables, or none at all")
+        raise UsageError(f"{suite.path}: names no cells; it needs [[cells]] tables, or none at all")
     return found
-
-
-def _fitting(registry: Registry, attacks: Sequence[str], datasets: Sequence[str], sealed: bool) -> list[str]:
-    kinds = {kind for name in datasets for kind in _choose(registry, "dataset", name).info.on}
-    on = {spec: _choose(registry, "attack", spec, stranger=sealed).info.on for spec in attacks}
-    return [spec for spec in attacks if kinds <= set(on[spec])]
 
 
 def trials_from_suite(registry: Registry, name: str) -> list[tuple[Trial, int | None]]:
-    """Trials of a TOML file that names no attack, each with the epochs to train it for, where the file says so."""
+    """The trials of a suite of training, each with the epochs to train it for, where the file says so."""
+    from bench.experiment.suite_file import read_training
+
+    suite = read_training(find_suite(name))
     found: list[tuple[Trial, int | None]] = []
-    tables, suite = _tables(name, {*AXES, "train_epochs"} - {"attack"})
-    for table in tables:
-        axes = {key: _listed(table[key]) for key in AXES if key in table}
-        some = [dataclasses.replace(trial, suite=suite) for trial in trials(registry, axes)]
-        found += [(trial, table.get("train_epochs")) for trial in some]
+    for table in suite.tables:
+        given = table.given()
+        with _named(suite.path):
+            some = trials(registry, {axis: given.get(axis) for axis in AXES if axis != "attack"})
+        found += [(dataclasses.replace(trial, suite=suite.tag), table.train_epochs) for trial in some]
+    if not found:
+        raise UsageError(f"{suite.path}: names no trials; it needs [[cells]] tables, or none at all")
     return found
-
-
-def _tables(name: str, known: set[str]) -> tuple[list[dict[str, Any]], tuple[str, int]]:
-    """The tables of a suite with its defaults filled in, and what the suite is called in records."""
-    path = find_suite(name)
-    try:
-        suite = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: not a TOML file ({error})") from error
-    tables = suite.pop("cells", [{}])
-    common = {key: value for key, value in suite.items() if key not in ("name", "version", "title", "differs")}
-    merged = [{**common, **table} for table in tables]
-    for key in (key for table in merged for key in table):
-        if key not in known:
-            raise unknown(f"key in suite {path.name}", key, known)
-    version = suite.get("version", 1)
-    if not isinstance(version, int) or version < 1:
-        raise UsageError(f"{path}: version = {version!r}: a whole number from 1 on was expected")
-    return merged, (path.stem, version)
 
 
 def find_suite(name: str) -> Path:
@@ -94,5 +78,17 @@ def suites() -> dict[str, str]:
     return found
 
 
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+def _fitting(registry: Registry, attacks: Sequence[str], datasets: Sequence[str], sealed: bool) -> list[str]:
+    """The attacks that work on the kind of data that these data sets hold."""
+    kinds = {kind for name in datasets for kind in choose(registry, "dataset", name).info.on}
+    on = {spec: choose(registry, "attack", spec, untrusted=sealed).info.on for spec in attacks}
+    return [spec for spec in attacks if kinds <= set(on[spec])]
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """A wrong name or size is said with the file that it stands in."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error

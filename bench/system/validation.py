@@ -18,6 +18,8 @@ def explain(error: ValidationError) -> str:
     given = "" if first["type"] == "missing" else f" = {_short(first.get('input'))}"
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     said = _EXPECTED.get(first["type"], first["msg"].removeprefix("Value error, "))
+    if first["type"] == "literal_error":
+        said = f"{first['ctx']['expected']} was expected"
     return f"{where}{given}: {said}{more}" if where else f"{said}{more}"
 
 

@@ -162,14 +162,3 @@ def test_frozen_vectors_carry_a_real_task_and_mixing_costs_little_of_it(bench: R
     bare, mixed = (r["metrics"]["pearson"] for r in json.loads(done.stdout))
     assert bare > 0.4  # a constant answer has 0
     assert abs(bare - mixed) < 0.1
-
-
-def test_every_suite_of_the_project_names_what_exists() -> None:
-    from bench.experiment import suites
-    from bench.plugins.registry import Registry
-
-    for name, title in suites.suites().items():
-        if "bench utility" in title:
-            assert suites.trials_from_suite(Registry(), name)
-        else:
-            assert suites.from_suite(Registry(), name)
