@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .api.experiments import run as run
     from .api.experiments import utility as utility
     from .api.results import Results as Results
+    from .api.scenes import Scene as Scene
+    from .api.scenes import scene as scene
     from .arrays import Floats as Floats
     from .arrays import Ints as Ints
     from .errors import BenchError as BenchError
@@ -50,6 +52,8 @@ EXPORTS = {
     "run": "bench.api.experiments",
     "utility": "bench.api.experiments",
     "Results": "bench.api.results",
+    "Scene": "bench.api.scenes",
+    "scene": "bench.api.scenes",
     "Floats": "bench.arrays",
     "Ints": "bench.arrays",
     "BenchError": "bench.errors",

@@ -109,7 +109,7 @@ def test_json_is_the_records_and_nothing_else(bench: Run, tmp_path: Path) -> Non
     (record,) = json.loads(done.stdout)
     (stored,) = (json.loads(p.read_text()) for p in (tmp_path / "home" / "results").glob("*.json"))
     assert record == stored
-    assert record["schema"] == 1
+    assert record["schema"] == 2
     assert record["defense"]["name"] == "none"
     assert record["attack"]["sees"] == ["corpus", "encodings"]
     assert record["dataset"]["candidates"] == 120
@@ -228,7 +228,7 @@ def test_a_damaged_record_is_run_again(bench: Run, tmp_path: Path) -> None:
     path.write_text(whole[:100])
     done = bench(*args)
     assert done.returncode == 0
-    assert "cannot be used" in done.stderr
+    assert "left out, and run again" in done.stderr
     assert json.loads(path.read_text())["metrics"] == json.loads(whole)["metrics"]
 
 
