@@ -22,6 +22,7 @@ from typing import Any
 import bench
 from bench.errors import UsageError
 from bench.experiment.cells import Chosen
+from bench.plugins import source
 from bench.plugins.decorators import Info
 from bench.plugins.registry import Registry
 
@@ -87,8 +88,8 @@ def _file(cls: type, info: Info, folder: Path) -> str:
     target = (folder / "plugins" / f"{info.name}-{digest}.py").resolve()
     if not target.is_file():
         write_text(target, text)
-    found = Registry((str(target),)).of(info.kind).get(info.name)
-    if found is None or found.cls != cls.__name__:
+    plugins = source.read(target, str(target)).plugins
+    if (info.kind, info.name, cls.__name__) not in [(found.kind, found.name, found.cls) for found in plugins]:
         raise _put_into_a_file(cls, f"its decorator does not say its name as text, @{info.kind}({info.name!r}, …)")
     return str(target)
 

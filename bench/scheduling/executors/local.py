@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
 from typing import Any, TypeVar
 
 from bench.errors import BenchError
@@ -15,6 +16,18 @@ from bench.scheduling.executors.base import TaskExecutor, executor
 from bench.system.threads import thread_variables, threads
 
 T = TypeVar("T")
+
+
+class _Worker(SpawnProcess):
+    """Does not import `__main__`, as new processes else do: a script that calls `bench.run` would start once more."""
+
+    def start(self) -> None:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = main
 
 
 class _WorkerContext(SpawnContext):
@@ -25,7 +38,7 @@ class _WorkerContext(SpawnContext):
         self.workers: list[SpawnProcess] = []
 
     def Process(self, *args: Any, **kwargs: Any) -> SpawnProcess:  # type: ignore[override]
-        worker = SpawnProcess(*args, **kwargs)
+        worker = _Worker(*args, **kwargs)
         self.workers.append(worker)
         return worker
 

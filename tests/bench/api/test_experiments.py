@@ -106,9 +106,9 @@ def test_python_and_the_command_line_take_the_same_arguments() -> None:
 
 
 def test_utility_measures_the_undefended_figure_too(tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").write_text(
-        "text,label\n" + "\n".join(f"{'good' if i % 2 else 'bad'} thing {i},{i % 2}" for i in range(60))
-    )
+    for name in ("mine.csv", "dev.csv"):
+        rows = [f"{'good' if i % 2 else 'bad'} thing {i},{i % 2}" for i in range(60)]
+        (tmp_path / name).write_text("\n".join(["text,label", *rows]))
     data = f"file:{tmp_path / 'mine.csv'}"
     found = bench.utility(
         defense="mix-only", dataset=data, encoder="toy", plugins=[TOY], train_epochs=2, out=tmp_path, progress=False
