@@ -8,6 +8,9 @@ Fixed shapes make a vector independent of the texts beside it; this shows what t
 from __future__ import annotations
 
 import time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,8 +21,16 @@ from bench.encoders.transformers import MiniLM
 from bench.plugins.registry import Registry
 
 
+@lru_cache
+def loaded(folder: Path) -> tuple[Any, Any]:
+    """Network and tokenizer, as transformers itself loads them."""
+    from transformers import AutoModel, AutoTokenizer
+
+    return AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+
+
 def plain(encoder: MiniLM, texts: list[str], rows: int = 64) -> np.ndarray:
-    network, tokenizer = encoder._loaded
+    network, tokenizer = loaded(encoder.folder)
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     out = np.empty((len(texts), encoder.dim), dtype=np.float32)
     with torch.inference_mode():

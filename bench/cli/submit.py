@@ -22,6 +22,7 @@ from bench.errors import BenchError, UsageError
 
 if TYPE_CHECKING:
     from bench.plugins.registry import Registry
+    from bench.records.model import AttackRecord
 
 CHECK_SECONDS = 1800
 
@@ -77,9 +78,9 @@ def run(args: argparse.Namespace) -> int:
         found, errors = runner.run([AttackTask(cell) for cell in cells], settings, progress)
         if errors:
             raise BenchError(f"refused: {errors[0]}")
-        _refuse(found)
-        again = secrets.choice([record for record in found if record["status"] == "ok"])
-        _say(f"3/4 running {again['id']} again: {again['defense']['label']} × {again['attack']['label']}")
+        refuse_cheating(found)
+        again = secrets.choice([record for record in found if record.status == "ok"])
+        _say(f"3/4 running {again.id} again: {again.defense.label} × {again.attack.label}")
         cell = identity.cell_of(registry, again)
         _, differences = repeat(cell, again, settings, progress)
     if differences:
@@ -155,21 +156,24 @@ def _check(registry: Any, name: str, files: Sequence[str], packages: Path) -> No
         raise BenchError(f"refused: {name} does not pass its checks")
 
 
-def _refuse(found: Sequence[dict[str, Any]]) -> None:
-    """A cell may fail, and is shown as failed; cheating and failing throughout are another matter."""
+def refuse_cheating(found: Sequence[AttackRecord]) -> None:
+    """A cell may fail, and is shown as failed; an attack that cheats, or fails in every cell, is refused."""
     for record in found:
-        tried = record.get("tried", {"attempts": {}, "left_behind": 0})
-        what = [*tried["attempts"], *(["left processes behind"] if tried["left_behind"] else [])]
-        if record["error"] and record["error"].startswith("its process"):
-            what.append(record["error"])  # gone without a word, and with it what it tried
+        what = list(record.tried.attempts) if record.tried else []
+        if record.tried and record.tried.left_behind:
+            what.append("left processes behind")
+        if record.error and record.error.startswith("its process"):
+            what.append(record.error)  # the attack's process died, and with it the log of what it tried
         if what:
-            label, said = record["attack"]["label"], "; ".join(what)
-            raise BenchError(f"refused: {label} did what an attack has no need to do ({said}): see docs/wall.md")
-    if all(record["status"] != "ok" for record in found):
-        raise BenchError(f"refused: not one cell came to an end; the first says: {found[0]['error']}")
+            raise BenchError(
+                f"refused: {record.attack.label} did what an attack has no need to do ({'; '.join(what)}): "
+                "see docs/wall.md"
+            )
+    if all(record.status != "ok" for record in found):
+        raise BenchError(f"refused: not one cell came to an end; the first says: {found[0].error}")
 
 
-def _publish(found: Sequence[dict[str, Any]], board: Path, registry: Registry, *, dry: bool) -> int:
+def _publish(found: Sequence[AttackRecord], board: Path, registry: Registry, *, dry: bool) -> int:
     from bench.board import files as board_files
     from bench.board import select
     from bench.records import store
@@ -178,7 +182,7 @@ def _publish(found: Sequence[dict[str, Any]], board: Path, registry: Registry, *
     known, utility = select.read(folder) if folder.is_dir() else ([], [])
     tables = board_files.build([*known, *found], utility, registry, strangers=True)
     stale = [str(path) for path in board_files.stale(board, tables)]
-    failed = sum(record["status"] != "ok" for record in found)
+    failed = sum(record.status != "ok" for record in found)
     print(f"accepted: {len(found)} records ({failed} failed), {', '.join(stale) or 'no table'} to change")
     if dry:
         print("dry run: the board was left as it is")

@@ -53,7 +53,7 @@ def checked(vectors: Any, count: int, what: str) -> Floats:
     return array
 
 
-def _forward(
+def forward(
     pooled: Callable[[dict[str, Any]], Any],
     tokenizer: Any,
     texts: Sequence[str],

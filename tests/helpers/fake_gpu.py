@@ -37,7 +37,7 @@ CROSSING = {"copy_", "to", "cpu", "cuda", "as_tensor", "tensor", "_has_compatibl
 
 def on_gpu(tensor: Tensor) -> bool:
     """Is this tensor on the pretended GPU?"""
-    return getattr(tensor, "_there", False)
+    return getattr(tensor, "is_on_fake_gpu", False)
 
 
 def tensors(value: Any) -> Iterator[Tensor]:
@@ -70,7 +70,7 @@ class FakeGpu(TorchFunctionMode):
             return on_gpu(args[0]) == (func == GET_IS_CUDA)
         if func == SET_DATA:
             func(*args)
-            args[0]._there = on_gpu(args[1])
+            args[0].is_on_fake_gpu = on_gpu(args[1])
             return None
         inputs = [*tensors(args), *tensors(kwargs)]
         remote = any(map(on_gpu, inputs))
@@ -88,7 +88,7 @@ class FakeGpu(TorchFunctionMode):
             result = result.clone()  # a copy, as a transfer makes one: the original stays where it is
         if target:
             for tensor in tensors(result):
-                tensor._there = True  # type: ignore[attr-defined]
+                tensor.is_on_fake_gpu = True  # type: ignore[attr-defined]
                 self.made += 1
         return result
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from bench import Corpus, Key, Release, View, mixing
 from bench.experiment.surfaces.gradients import Gradients
@@ -28,6 +29,19 @@ class GradientScenario:
     def gradients(self) -> dict[str, np.ndarray]:
         parts = [found for _, found in self.source.blocks()]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def exact_gradients(self) -> dict[str, np.ndarray]:
+        """In double precision, by plain autograd through bench.mixing.apply on all examples at once."""
+        weights = {n: w.requires_grad_() for n, w in self.victim.tensors(torch.float64).items()}
+        inputs = torch.tensor(self.vectors if self.images is None else self.images, dtype=torch.float64)
+        labels = torch.tensor(self.labels, dtype=torch.float64)
+        found: dict[str, list[np.ndarray]] = {name: [] for name in weights}
+        for i in range(len(self.key.owner)):
+            released = mixing.apply(self.victim.represent(weights, inputs), self.key)
+            loss = self.victim.loss(weights, released[i : i + 1], labels[i : i + 1])
+            for name, value in zip(weights, torch.autograd.grad(loss, list(weights.values())), strict=True):
+                found[name].append(value.numpy())
+        return {name: np.stack(values) for name, values in found.items()}
 
     def view(self, folder: Path, sees: set[str], defense: dict | None = None, corpus: Corpus | None = None) -> View:
         release = Release(mixing.apply(self.vectors, self.key), self.labels, {}, self.source, self.victim)

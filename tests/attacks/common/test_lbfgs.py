@@ -39,6 +39,7 @@ def torchs(objective, start: torch.Tensor, row: int, settings: LBFGSSettings) ->
         *([x], settings.rate, settings.inner), history_size=settings.history, line_search_fn=LINES[settings.line_search]
     )
     path: list[torch.Tensor] = []
+    # torch tells nobody of its moves; noqa: there is no public name for them.
     move, look = optimizer._add_grad, optimizer._directional_evaluate
 
     def moved(t: float, d: torch.Tensor) -> None:

@@ -54,20 +54,10 @@ def by_autograd(
     return distance.detach(), torch.autograd.grad(distance, x)[0]
 
 
-def doubled(scenario: GradientScenario) -> dict[str, np.ndarray]:
-    """Gradients in double precision: what float32 rounds away is not the attack's to find."""
-    from torch.func import grad, vmap
-
-    source = scenario.source
-    parts = [torch.as_tensor(np.asarray(part), dtype=torch.float64) for part in source._parts(slice(None))]
-    each = vmap(grad(source._loss), in_dims=(None, 0, 0, 0, 0, 0))
-    return {n: g.numpy() for n, g in each(scenario.victim.tensors(torch.float64), *parts).items()}
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_distance_and_derivative_are_autograds(case: str) -> None:
     scenario, unknown = CASES[case]
-    targets = doubled(scenario)
+    targets = scenario.exact_gradients()  # what float32 rounds away is not the attack's to find
     problem = Matching(scenario.victim, targets, None if unknown.label else scenario.labels, unknown, torch.float64)
     size = (problem.items, sum(problem.sizes().values()))
     x = torch.randn(size, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
@@ -81,7 +71,7 @@ def test_distance_and_derivative_are_autograds(case: str) -> None:
 
 def test_at_the_truth_the_distance_is_nothing() -> None:
     scenario = image_scenario(d=6, side=16, channels=3)
-    problem = Matching(scenario.victim, doubled(scenario), scenario.labels, Unknown(mask=True), torch.float64)
+    problem = Matching(scenario.victim, scenario.exact_gradients(), scenario.labels, Unknown(mask=True), torch.float64)
     assert scenario.images is not None
     assert scenario.key.pool is not None
     own = torch.tensor(scenario.images[scenario.key.owner], dtype=torch.float64).permute(0, 2, 3, 1).flatten(1)
@@ -122,7 +112,7 @@ def test_bad_input_is_explained() -> None:
 def test_a_score_instead_of_a_class_is_matched_too() -> None:
     scenario = text_scenario()
     scenario.victim = replace(scenario.victim, classes=False)
-    targets = doubled(scenario)
+    targets = scenario.exact_gradients()  # what float32 rounds away is not the attack's to find
     problem = Matching(scenario.victim, targets, scenario.labels, Unknown(), torch.float64)
     x = torch.randn(problem.items, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     loss, gradient = problem(x, torch.arange(problem.items))

@@ -9,33 +9,34 @@ from typing import Any
 
 import pytest
 
-from bench.cli import submit
+from bench.cli.submit import refuse_cheating
 from bench.errors import BenchError, UsageError
 from bench.experiment import suites
 from bench.plugins.registry import Registry
+from bench.records.model import AttackRecord
 from tests.helpers.cli import PLUGINS
+from tests.helpers.records import attack_record
 from tests.helpers.sandbox import needs_sandbox
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def record(status: str = "ok", attempts: dict[str, int] | None = None, left_behind: int = 0) -> dict[str, Any]:
-    about = {"status": status, "attack": {"label": "mine"}, "error": None if status == "ok" else "it broke"}
-    return {**about, "sealed": True, "tried": {"attempts": attempts or {}, "left_behind": left_behind}}
+def sealed(**tried: Any) -> AttackRecord:
+    return attack_record(attack="mine", sealed=True, salt="s", tried={"attempts": {}, "left_behind": 0, **tried})
 
 
 def test_one_attempt_to_reach_beyond_the_view_is_enough() -> None:
-    submit._refuse([record(), record("failed")])  # a cell may fail, and is shown as failed
-    with pytest.raises(BenchError, match="no need to do \\(walked the heap\\)"):
-        submit._refuse([record(), record(attempts={"walked the heap": 3})])
+    failed = sealed().replace(status="failed", error="it broke")
+    refuse_cheating([sealed(), failed])  # a cell may fail, and is shown as failed
+    refuse_cheating([sealed(), failed.replace(tried=None)])  # failed before the attack ran
+    with pytest.raises(BenchError, match="mine did what an attack has no need to do \\(walked the heap\\)"):
+        refuse_cheating([sealed(), sealed(attempts={"walked the heap": 3})])
     with pytest.raises(BenchError, match="left processes behind"):
-        submit._refuse([record(left_behind=1)])
+        refuse_cheating([sealed(left_behind=1)])
     with pytest.raises(BenchError, match="its process ended with status 1"):
-        submit._refuse([record(), {**record("failed"), "error": "its process ended with status 1"}])
-    unstarted = {key: value for key, value in record("failed").items() if key != "tried"}
-    submit._refuse([record(), unstarted])  # failed before the attack ran
+        refuse_cheating([sealed(), failed.replace(error="its process ended with status 1")])
     with pytest.raises(BenchError, match="not one cell came to an end; the first says: it broke"):
-        submit._refuse([record("failed"), record("timeout")])
+        refuse_cheating([failed, failed.replace(status="timeout")])
 
 
 def test_an_attack_is_run_on_the_kinds_of_data_that_it_works_on(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_other_mistakes_are_caught(wrong: Callable[[torch.Tensor], Any]) -> None
 
 
 def search_path(where: str) -> Any:
-    return search._with_torch(search.unit(VECTORS[:40] + 0.1), search.unit(VECTORS), 3, where)
+    return search.nearest(VECTORS[:40] + 0.1, VECTORS, 3, device=where)
 
 
 def rep_recon_path(where: str, folder: Path) -> Any:
@@ -142,7 +142,7 @@ def encoder_path(where: str) -> Any:
     torch.manual_seed(0)
     network = torch.nn.Sequential(torch.nn.Embedding(20, 4), torch.nn.Linear(4, 4)).to(where)
     texts = ["a few words", "one", "some more words here"]
-    return batching._forward(lambda batch: network(batch["input_ids"])[:, 0], tokenizer, texts, 8, where)
+    return batching.forward(lambda batch: network(batch["input_ids"])[:, 0], tokenizer, texts, 8, where)
 
 
 def lenet_path(where: str) -> Any:

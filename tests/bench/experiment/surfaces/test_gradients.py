@@ -9,28 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from bench import mixing
 from bench.experiment.surfaces import gradients
 from bench.isolation import view
 from tests.helpers.scenarios import GradientScenario, image_scenario, text_scenario
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-
-
-def one_by_one(scenario: GradientScenario) -> dict[str, np.ndarray]:
-    """By plain autograd, through bench.mixing.apply on all examples at once."""
-    weights = {n: w.requires_grad_() for n, w in scenario.victim.tensors(torch.float64).items()}
-    inputs = torch.tensor(scenario.vectors if scenario.images is None else scenario.images, dtype=torch.float64)
-    labels = torch.tensor(scenario.labels, dtype=torch.float64)
-    found: dict[str, list[np.ndarray]] = {name: [] for name in weights}
-    for i in range(len(scenario.key.owner)):
-        released = mixing.apply(scenario.victim.represent(weights, inputs), scenario.key)
-        loss = scenario.victim.loss(weights, released[i : i + 1], labels[i : i + 1])
-        for name, value in zip(weights, torch.autograd.grad(loss, list(weights.values())), strict=True):
-            found[name].append(value.numpy())
-    return {name: np.stack(values) for name, values in found.items()}
 
 
 @pytest.mark.parametrize(
@@ -39,7 +23,7 @@ def one_by_one(scenario: GradientScenario) -> dict[str, np.ndarray]:
     ids=["mask", "vanilla", "mix", "text"],
 )
 def test_gradients_flow_through_mix_and_mask(scenario: GradientScenario) -> None:
-    expected = one_by_one(scenario)
+    expected = scenario.exact_gradients()
     for name, value in scenario.gradients().items():
         assert value.dtype == np.float32
         assert np.abs(value - expected[name]).max() <= 1e-6 * max(1.0, np.abs(expected[name]).max()), name
