@@ -7,44 +7,69 @@ import json
 from typing import Any
 
 LISTS = ("attacks", "defenses", "datasets", "encoders", "suites")
+Row = dict[str, Any]
 
 
 def add(commands: Any) -> None:
     """The `list` command, beside the others."""
     listing = commands.add_parser("list", help="what there is to run")
-    listing.add_argument("what", nargs="?", choices=LISTS, help="only these")
-    listing.add_argument("--json", action="store_true", help="as JSON")
+    listing.add_argument("what", nargs="?", metavar="|".join((*LISTS, "NAME")), help="only these, or this one")
+    how = listing.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="as JSON")
+    how.add_argument("--names", action="store_true", help="names alone, one per line")
     listing.add_argument("--plugin", action="append", default=[], metavar="FILE", help="a Python file with plugins")
     listing.set_defaults(call=_list)
 
 
 def _list(args: argparse.Namespace) -> int:
-    from bench.experiment.suites import suites
-    from bench.plugins.registry import Registry
-
-    registry = Registry(tuple(args.plugin))
-    found: dict[str, list[dict[str, Any]]] = {}
-    for what in [args.what] if args.what else LISTS:
-        if what == "suites":
-            found[what] = [{"name": name, "summary": title} for name, title in suites().items()]
-            continue
-        found[what] = [
-            {
-                "name": entry.name,
-                "summary": f"BROKEN: {entry.broken}" if entry.broken else entry.summary,
-                "options": entry.options,
-                "where": entry.where,
-            }
-            for entry in registry.of(what[:-1]).values()
-        ]
+    found = _found(args.what, tuple(args.plugin))
     if args.json:
         print(json.dumps(found, indent=1))
-        return 0
+    elif args.names:
+        for rows in found.values():
+            print("\n".join(row["name"] for row in rows))
+    else:
+        _print(found)
+    return 0
+
+
+def _found(what: str | None, files: tuple[str, ...]) -> dict[str, list[Row]]:
+    """What there is of one kind, of one name, or at all."""
+    from bench.errors import unknown
+    from bench.plugins.registry import Registry
+
+    registry = Registry(files)
+    found = {kind: _rows(registry, kind) for kind in ([what] if what in LISTS else LISTS)}
+    if what is None or what in LISTS:
+        return found
+    named = {kind: [row for row in rows if row["name"] == what] for kind, rows in found.items()}
+    named = {kind: rows for kind, rows in named.items() if rows}
+    if not named:
+        raise unknown("name", what, [*LISTS, *(row["name"] for rows in found.values() for row in rows)])
+    return named
+
+
+def _rows(registry: Any, kind: str) -> list[Row]:
+    if kind == "suites":
+        from bench.experiment.suites import suites
+
+        return [{"name": name, "summary": title} for name, title in suites().items()]
+    return [
+        {
+            "name": entry.name,
+            "summary": f"BROKEN: {entry.broken}" if entry.broken else entry.summary,
+            "options": entry.options,
+            "where": entry.where,
+        }
+        for entry in registry.of(kind[:-1]).values()
+    ]
+
+
+def _print(found: dict[str, list[Row]]) -> None:
     width = max((len(row["name"]) for rows in found.values() for row in rows), default=0)
-    for what, rows in found.items():
-        print(what if rows else f"{what}: none")
+    for kind, rows in found.items():
+        print(kind if rows else f"{kind}: none")
         for row in rows:
             print(f"  {row['name']:<{width}}  {row['summary']}")
             if row.get("options"):
-                print(f"  {'':<{width}}  " + ", ".join(f"{k}={v}" for k, v in row["options"].items()))
-    return 0
+                print(f"  {'':<{width}}  " + ", ".join(f"{name}={value}" for name, value in row["options"].items()))

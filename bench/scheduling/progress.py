@@ -1,9 +1,10 @@
-"""Progress of a run on standard error: a live view on a terminal, plain lines in a log."""
+"""Progress of a run on standard error: a live view on a terminal or in a notebook, plain lines in a log."""
 
 from __future__ import annotations
 
 import sys
 import time
+from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ SUMMARY_INTERVAL_S = 30.0
 
 
 class Progress:
-    """Use as a context manager; `quiet` says nothing but notes."""
+    """Use as a context manager; `quiet` says nothing at all."""
 
     def __init__(self, quiet: bool = False):
         self._live: Any = None
@@ -29,7 +30,7 @@ class Progress:
         self._last_summary = time.monotonic()
 
     def __enter__(self) -> Progress:
-        if sys.stderr.isatty() and not self._quiet:
+        if not self._quiet and (sys.stderr.isatty() or _live_notebook()):
             from rich.console import Console
             from rich.live import Live
 
@@ -105,6 +106,15 @@ class Progress:
         for line in self._lines[: self._workers]:
             rows.append(Text.assemble("  ", line.title, "  ", (f"{line.text} {line.seconds:.0f} s", "dim")))
         return Group(*rows)
+
+
+def _live_notebook() -> bool:
+    """Whether rich can keep a view up to date here: in a notebook it needs ipywidgets, else lines have to do."""
+    if "IPython" not in sys.modules or find_spec("ipywidgets") is None:
+        return False
+    from rich.console import Console
+
+    return Console().is_jupyter
 
 
 class ProgressLine:
