@@ -16,7 +16,7 @@ from bench.board.papers import Published
 from bench.board.pooling import rounded
 from bench.board.utility import summarize
 from bench.errors import BenchError
-from bench.plugins.labels import natural
+from bench.plugins.labels import natural_sort_key
 from bench.plugins.registry import Registry
 from bench.records.model import Record
 
@@ -95,7 +95,7 @@ def _groups(records: Iterable[Record]) -> dict[tuple[str, ...], list[Record]]:
     groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for record in records:
         groups[select.experiment(record)].append(record)
-    return {key: sorted(groups[key], key=lambda r: r["seed"]) for key in sorted(groups, key=natural)}
+    return {key: sorted(groups[key], key=lambda r: r["seed"]) for key in sorted(groups, key=natural_sort_key)}
 
 
 def _order(names: Iterable[str]) -> list[str]:
@@ -140,7 +140,7 @@ def _priced(records: Sequence[Record], printed: Sequence[Published]) -> list[dic
     for record in sorted(records, key=lambda r: r["seed"]):
         groups[record["dataset"]["label"], record["encoder"]["label"], record["defense"]["label"]].append(record)
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
-    for line in summarize([r for key in sorted(groups, key=natural) for r in groups[key]]):
+    for line in summarize([r for key in sorted(groups, key=natural_sort_key) for r in groups[key]]):
         key = (line.dataset, line.encoder, line.defense)
         group = groups[key]
         row = rows.setdefault(

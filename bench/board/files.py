@@ -18,7 +18,7 @@ from bench.board.render.markup import latex, markdown
 from bench.board.render.tables import page
 from bench.plugins.registry import Registry
 from bench.records.model import Record
-from bench.system.files import replacing
+from bench.system.files import atomic_write
 
 START, END = "<!-- board:start -->", "<!-- board:end -->"
 
@@ -64,7 +64,7 @@ def build(
 def write(folder: Path, files: Files) -> list[Path]:
     wanted = _in_place(folder, files)
     for path, content in wanted.items():
-        with replacing(path) as part:
+        with atomic_write(path) as part:
             part.write_bytes(content)
     return list(wanted)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.cli.leaderboard import PUBLISHED, RESULTS
 from bench.errors import DataError, UsageError
-from bench.system.text import plain
+from bench.system.text import printable
 
 if TYPE_CHECKING:
     from bench.records.model import Record
@@ -72,14 +72,14 @@ def show(path: Path, record: Record) -> None:
     width = max(len(name) for name, _ in _facts(record))
     for name, value in _facts(record):
         if value:
-            console.print(f"{name:<{width}}  {plain(value)}", markup=False, soft_wrap=True)
+            console.print(f"{name:<{width}}  {printable(value)}", markup=False, soft_wrap=True)
     if record["metrics"]:
         console.print(_table(record))
     console.print(f"file    {path.as_posix()}", markup=False, soft_wrap=True)
     console.print(f"repeat  {repeat(path, record)}", markup=False, soft_wrap=True)
     if foreign := strange(record):
         said = f"FILE is the file that holds {' and '.join(foreign)}; leave --plugin out if an installed package does"
-        console.print(f"        {plain(said)}", markup=False, soft_wrap=True)
+        console.print(f"        {printable(said)}", markup=False, soft_wrap=True)
 
 
 def _by_id(name: str, folders: Sequence[Path]) -> Path:

@@ -137,7 +137,7 @@ def _check(registry: Any, name: str, files: Sequence[str], packages: Path) -> No
     """
     from bench.isolation import process, sandbox
     from bench.isolation.untrusted import run_logged
-    from bench.system.text import plain
+    from bench.system.text import printable
 
     entry = registry.get("attack", name.partition(":")[0])
     needed = [*sandbox.files_of(entry.module), *(Path(file).resolve() for file in files), packages]
@@ -149,7 +149,7 @@ def _check(registry: Any, name: str, files: Sequence[str], packages: Path) -> No
         command = sandbox.command(folder, needed, sandbox.environment(None), inner, blind=False)
         status, said = run_logged(command, folder / "output.txt", CHECK_SECONDS)
     for line in said.splitlines():
-        _say(plain(line))
+        _say(printable(line))
     if status is None:
         raise BenchError(f"refused: the checks of {name} took longer than {CHECK_SECONDS} s")
     if status:

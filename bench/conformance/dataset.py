@@ -99,7 +99,7 @@ def _deterministic(target: Target, split: str, fingerprint: str) -> CheckResult:
     env = {**os.environ, "PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"}
     done = subprocess.run(command, env=env, capture_output=True, text=True)
     if done.returncode:
-        return failed(what, (done.stderr.strip().splitlines() or ["it ended without a word"])[-1])
+        return failed(what, (done.stderr.strip().splitlines() or ["it ended without an error message"])[-1])
     return verdict(
         what, done.stdout.split()[-1:] == [fingerprint], fingerprint, "other texts or labels, or another order"
     )

@@ -17,7 +17,7 @@ from bench.conformance.checks import (
     noted,
     verdict,
 )
-from bench.encoders.batching import checked
+from bench.encoders.batching import check_vectors
 from bench.experiment.cells import Chosen
 
 TEXTS = [
@@ -34,7 +34,7 @@ CLOSE = 1e-4
 def run_checks(chosen: Chosen, target: Target, settings: CheckSettings) -> Iterator[CheckResult]:
     start = time.monotonic()
     try:
-        vectors = checked(chosen.plugin.encode(TEXTS, device="cpu"), len(TEXTS), f"encoder {chosen.name}")
+        vectors = check_vectors(chosen.plugin.encode(TEXTS, device="cpu"), len(TEXTS), f"encoder {chosen.name}")
         again = np.asarray(chosen.plugin.encode(TEXTS[::-1], device="cpu"))[::-1]
         alone = np.concatenate([np.asarray(chosen.plugin.encode([text], device="cpu")) for text in TEXTS])
     except Exception as error:

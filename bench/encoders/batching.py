@@ -1,4 +1,4 @@
-"""Texts in batches of one shape, and vectors from the disk as far as possible.
+"""Batched encoding, and encoding through the cache of vectors.
 
 Vectors are a function of the text alone, bit for bit: every batch has the same number of rows and a length that
 only its texts decide, so it does not matter which texts are encoded together, nor whether a run was interrupted.
@@ -23,8 +23,10 @@ CHUNK = 2048
 Progress = Callable[[int, int], None]
 
 
-def cached(encoder: Any, texts: Sequence[str], *, device: str = "cpu", progress: Progress | None = None) -> Floats:
-    """`encoder.encode(texts)`, from the disk as far as possible; new vectors are saved as they come."""
+def encode_cached(
+    encoder: Any, texts: Sequence[str], *, device: str = "cpu", progress: Progress | None = None
+) -> Floats:
+    """`encoder.encode(texts)` through the vector cache; new vectors are saved in chunks."""
     store = VectorCache(encoder.fingerprint)
     found = store.get(texts)
     distinct = list(dict.fromkeys(texts))
@@ -35,14 +37,14 @@ def cached(encoder: Any, texts: Sequence[str], *, device: str = "cpu", progress:
         if progress:
             progress(at, len(missing))
         some = missing[at : at + CHUNK]
-        fresh = checked(encoder.encode(some, device=device), len(some), "the encoder")
+        fresh = check_vectors(encoder.encode(some, device=device), len(some), "the encoder")
         store.put(some, fresh)
         found.update(zip(map(text_key, some), fresh, strict=True))
     vectors = np.stack([found[text_key(text)] for text in texts])
-    return checked(vectors, len(texts), "the cached vectors")
+    return check_vectors(vectors, len(texts), "the cached vectors")
 
 
-def checked(vectors: Any, count: int, what: str) -> Floats:
+def check_vectors(vectors: Any, count: int, what: str) -> Floats:
     """A finite count × d float32 matrix, or an error that says what is wrong with it."""
     array: Floats = np.asarray(vectors, dtype=np.float32)
     if array.ndim != 2 or len(array) != count:
@@ -53,14 +55,14 @@ def checked(vectors: Any, count: int, what: str) -> Floats:
     return array
 
 
-def forward(
+def encode_batches(
     pooled: Callable[[dict[str, Any]], Any],
     tokenizer: Any,
     texts: Sequence[str],
     max_length: int,
     device: str,
 ) -> Floats:
-    """`pooled` turns a batch of token numbers into ROWS × d."""
+    """n × d vectors; `pooled` turns a batch of token numbers into ROWS × d."""
     import torch
 
     tokens = _tokens(tokenizer, texts, max_length)

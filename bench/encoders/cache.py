@@ -1,4 +1,4 @@
-"""Vectors on disk, by encoder fingerprint and text.
+"""The cache of vectors on disk, keyed by encoder fingerprint and text.
 
 One SQLite file per encoder: several processes can read and write it at once, a kill leaves it whole, and a lookup
 reads only the rows it asks for. A file that is damaged all the same is put aside, and its vectors are made again.
@@ -7,8 +7,8 @@ reads only the rows it asks for. A file that is damaged all the same is put asid
 from __future__ import annotations
 
 import hashlib
+import logging
 import sqlite3
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +19,7 @@ from bench.arrays import Floats
 from bench.errors import BenchError
 from bench.system.paths import cache_dir
 
+LOG = logging.getLogger(__name__)
 # Keys looked up in one statement; SQLite allows 32,766 parameters.
 _MANY = 20_000
 
@@ -88,7 +89,4 @@ class VectorCache:
         self.path.replace(aside)
         for leftover in (f"{self.path}-wal", f"{self.path}-shm"):
             Path(leftover).unlink(missing_ok=True)
-        print(
-            f"the cache {self.path} was damaged ({error}): moved to {aside.name}, encoding again",
-            file=sys.stderr,
-        )
+        LOG.warning("the cache %s was damaged (%s): moved to %s, encoding again", self.path, error, aside.name)

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.arrays import PAIR, Floats
 from bench.encoders import weights
-from bench.encoders.batching import forward
+from bench.encoders.batching import encode_batches
 from bench.toolkit.search import unit
 
 
@@ -24,7 +24,7 @@ class SentenceBert:
         network = self._loaded.to(device)
         plain = [text.replace(PAIR, " ") for text in texts]
         # Its own batching would make a vector depend, in the last bits, on the texts beside it.
-        vectors = forward(
+        vectors = encode_batches(
             lambda batch: network(batch)["sentence_embedding"],
             network.tokenizer,
             plain,

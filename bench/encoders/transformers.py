@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from bench.arrays import Floats
 from bench.encoders import weights
-from bench.encoders.batching import forward
+from bench.encoders.batching import encode_batches
 from bench.plugins.decorators import encoder
 
 
@@ -38,7 +38,7 @@ class Transformer:
             seen = batch["attention_mask"].unsqueeze(2)
             return (hidden * seen).sum(1) / seen.sum(1)
 
-        return forward(pooled, tokenizer, texts, self.max_length, device)
+        return encode_batches(pooled, tokenizer, texts, self.max_length, device)
 
     @property
     def fingerprint(self) -> str:

@@ -174,12 +174,12 @@ def _score(cell: Cell, guess: Guess, truth: Truth, device: str) -> Scores:
 
 @lru_cache(maxsize=2)
 def _similarity(corpus: tuple[str, ...], device: str) -> Similarity:
-    from bench.encoders.batching import cached
+    from bench.encoders.batching import encode_cached
     from bench.encoders.sentence_bert import SentenceBert
     from bench.scoring.similarity import Similarity
 
     sbert = SentenceBert()
-    return Similarity(corpus, lambda texts: cached(sbert, texts, device=device))
+    return Similarity(corpus, lambda texts: encode_cached(sbert, texts, device=device))
 
 
 def _said(error: Exception) -> str:

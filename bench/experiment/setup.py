@@ -131,7 +131,7 @@ def encode(cell: Trial, examples: Examples, device: str, progress: Progress) -> 
     if examples.images is not None:
         progress(f"encoding {len(examples):,} pictures")
         vectors = cell.encoder.plugin.encode(examples.images, device=device)
-        return batching.checked(vectors, len(examples), f"encoder {cell.encoder.name}")
+        return batching.check_vectors(vectors, len(examples), f"encoder {cell.encoder.name}")
     return encode_texts(cell, examples.texts, device, progress)
 
 
@@ -141,8 +141,8 @@ def encode_texts(cell: Trial, texts: Sequence[str], device: str, progress: Progr
 
     encoder = cell.encoder.plugin
     if not hasattr(encoder, "fingerprint"):  # a plugin that does not say what it depends on cannot be cached
-        return batching.checked(encoder.encode(list(texts)), len(texts), f"encoder {cell.encoder.name}")
-    return batching.cached(encoder, texts, device=device, progress=report)
+        return batching.check_vectors(encoder.encode(list(texts)), len(texts), f"encoder {cell.encoder.name}")
+    return batching.encode_cached(encoder, texts, device=device, progress=report)
 
 
 def public_corpus(cell: Trial, device: str, progress: Progress) -> Corpus | None:
@@ -169,7 +169,7 @@ def _oracle(
     """Chosen vectors, released by the victim: fresh mixes of them, under masks of the victim's own pool."""
 
     def answer(vectors: Floats) -> Floats:
-        vectors = batching.checked(vectors, len(vectors), "the attack's oracle question")
+        vectors = batching.check_vectors(vectors, len(vectors), "the attack's oracle question")
         labels = np.zeros((len(vectors), classes), dtype=np.float32)
         release, key = cell.defense.plugin.release(vectors, labels, public, rng, epochs=1)
         encodings = release.encodings

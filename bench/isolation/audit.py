@@ -1,7 +1,7 @@
-"""Takes down what a sealed attack tried beyond its view, for the record.
+"""An audit hook that records what a sealed attack tried beyond its view.
 
-Python's audit events tell of files, sockets and heap walks. An attack could get round them: the sandbox is the wall,
-this is the witness who makes an attempt visible to a reviewer.
+Python's audit events report files, sockets and heap walks. An attack could circumvent them: the sandbox is what keeps
+it in, the hook makes an attempt visible to a reviewer.
 """
 
 from __future__ import annotations

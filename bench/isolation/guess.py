@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bench.isolation import channel
-from bench.system.text import plain
+from bench.system.text import printable
 from bench.types import Guess
 
 ARRAYS = frozenset(["ranking", "vectors", "images", "confidence"])
@@ -25,7 +25,7 @@ def read(facts: dict[str, Any], arrays: dict[str, Any]) -> tuple[Guess | None, s
     trail = {name[len(channel.TRAIL) :]: array for name, array in arrays.items() if name.startswith(channel.TRAIL)}
     known = {name: array for name, array in arrays.items() if name in ARRAYS}
     if len(known) + len(trail) < len(arrays):
-        return None, f"it sent arrays that no guess has: {', '.join(map(plain, arrays))[:200]}"
+        return None, f"it sent arrays that no guess has: {', '.join(map(printable, arrays))[:200]}"
     if texts is not None and not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
         return None, "the texts of its guess are not a list of strings"
     if not isinstance(details, dict) or not _shallow(details, DEPTH) or len(json.dumps(details)) > DETAILS_LIMIT:
@@ -36,7 +36,7 @@ def read(facts: dict[str, Any], arrays: dict[str, Any]) -> tuple[Guess | None, s
 def used(facts: dict[str, Any]) -> tuple[str, ...]:
     """What the attack looked at of its view, by its own account."""
     found = facts.get("used")
-    return tuple(plain(word)[:40] for word in found[:20]) if isinstance(found, list) else ()
+    return tuple(printable(word)[:40] for word in found[:20]) if isinstance(found, list) else ()
 
 
 def attempts(facts: dict[str, Any]) -> dict[str, int]:
@@ -44,7 +44,7 @@ def attempts(facts: dict[str, Any]) -> dict[str, int]:
     found = facts.get("attempts")
     if not isinstance(found, dict):
         return {}
-    return {plain(what)[:200]: int(n) for what, n in list(found.items())[:50] if isinstance(n, int)}
+    return {printable(what)[:200]: int(n) for what, n in list(found.items())[:50] if isinstance(n, int)}
 
 
 def _shallow(value: Any, depth: int) -> bool:

@@ -1,4 +1,4 @@
-"""The wall between attack and key: runs an attack in a process of its own, and brings back its guess or the reason.
+"""Process isolation: runs an attack in a process of its own and returns its guess, or the reason why there is none.
 
 The key never leaves this process. Time, memory and the size of the answer are limited here; whatever the attack
 does, it costs its own cell only. That guards against accidents. Against malice, a sealed attack runs in
@@ -28,7 +28,7 @@ from bench.arrays import Floats
 from bench.isolation import channel, sandbox
 from bench.isolation import guess as guesses
 from bench.system import processes
-from bench.system.text import plain
+from bench.system.text import printable
 from bench.system.threads import thread_variables
 from bench.types import Guess
 
@@ -71,8 +71,8 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class _Said:
-    """How the conversation with an attack ended."""
+class _Reply:
+    """What the attack's process answered in the end."""
 
     status: str
     guess: Guess | None = None
@@ -87,7 +87,7 @@ def workspace() -> Iterator[Path]:
     base = Path(tempfile.gettempdir())
     for old in base.glob(f"{PREFIX}*"):
         with contextlib.suppress(ValueError, OSError):
-            if not processes.alive(int(old.name[len(PREFIX) :].split("-")[0])):
+            if not processes.is_alive(int(old.name[len(PREFIX) :].split("-")[0])):
                 shutil.rmtree(old, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     try:
@@ -134,27 +134,27 @@ def run(
             )
         _running.add(process.pid)
         try:
-            said = _listen(ours, start + limits.timeout_s, limits, oracle, stage)
+            reply = _listen(ours, start + limits.timeout_s, limits, oracle, stage)
         finally:
-            family = processes.family(process.pid)
+            family = processes.process_tree(process.pid)
             peak = processes.peak_mib(family)
             # The whole session: an attack must not leave processes behind that outlive its cell.
-            processes.kill(process.pid)
+            processes.kill_session(process.pid)
             _running.discard(process.pid)
             process.wait()
-    status, reason = said.status, said.reason
+    status, reason = reply.status, reply.reason
     if status == "gone":
         status, reason = "failed", _why_gone(process.returncode, folder)
     seconds = time.monotonic() - start
     own = 3 if seal else 1  # bubblewrap, the first process of its namespace, and the attack
     left = max(0, len(family) - own)
-    return Outcome(status, said.guess, reason, seconds, peak, said.used, said.attempts, left)
+    return Outcome(status, reply.guess, reason, seconds, peak, reply.used, reply.attempts, left)
 
 
 def end_all() -> None:
     """End every attack that is running."""
     for pid in list(_running):
-        processes.kill(pid)
+        processes.kill_session(pid)
 
 
 def _command(folder: Path, socket_fd: int, limits: Limits, seal: Seal | None) -> list[str]:
@@ -171,42 +171,42 @@ def _listen(
     limits: Limits,
     oracle: Callable[[Floats], Floats] | None,
     stage: Callable[[str], None],
-) -> _Said:
-    late = _Said("timeout", reason=f"it took longer than its limit of {limits.timeout_s:g} s (--timeout)")
+) -> _Reply:
+    late = _Reply("timeout", reason=f"it took longer than its limit of {limits.timeout_s:g} s (--timeout)")
     while True:
         try:
             kind, facts, arrays = channel.receive(sock, deadline=deadline)
         except TimeoutError:
             return late
         except (EOFError, ConnectionError):
-            return _Said("gone")
+            return _Reply("gone")
         except channel.BadMessage as error:
-            return _Said("failed", reason=f"it sent garbage instead of a guess: {error}"[:REASON_LIMIT])
+            return _Reply("failed", reason=f"it sent garbage instead of a guess: {error}"[:REASON_LIMIT])
         if kind == "stage":
-            stage(plain(facts.get("text", ""))[:200])
+            stage(printable(facts.get("text", ""))[:200])
         elif kind == "oracle":
             if oracle is None:
-                return _Said("failed", reason="it asked the oracle without declaring it: add 'oracle' to sees")
+                return _Reply("failed", reason="it asked the oracle without declaring it: add 'oracle' to sees")
             try:
                 _answer(sock, oracle, arrays)
             except TimeoutError:
                 return late
             except ConnectionError:  # the attack died while it waited
-                return _Said("gone")
+                return _Reply("gone")
         elif kind == "error":
-            reason = plain(facts.get("reason") or "it failed without a word")[:REASON_LIMIT]
-            return _Said("failed", reason=reason, attempts=guesses.attempts(facts))
+            reason = printable(facts.get("reason") or "it failed without giving a reason")[:REASON_LIMIT]
+            return _Reply("failed", reason=reason, attempts=guesses.attempts(facts))
         elif kind == "guess":
             return _guessed(facts, arrays)
         else:
-            return _Said("failed", reason=f"it sent a message of an unknown kind: {plain(kind)[:40]!r}")
+            return _Reply("failed", reason=f"it sent a message of an unknown kind: {printable(kind)[:40]!r}")
 
 
-def _guessed(facts: dict[str, Any], arrays: dict[str, Any]) -> _Said:
+def _guessed(facts: dict[str, Any], arrays: dict[str, Any]) -> _Reply:
     guess, wrong = guesses.read(facts, arrays)
     if guess is None:
-        return _Said("failed", reason=wrong, attempts=guesses.attempts(facts))
-    return _Said("ok", guess, None, guesses.used(facts), guesses.attempts(facts))
+        return _Reply("failed", reason=wrong, attempts=guesses.attempts(facts))
+    return _Reply("ok", guess, None, guesses.used(facts), guesses.attempts(facts))
 
 
 def _answer(sock: socket.socket, oracle: Callable[[Floats], Floats], arrays: dict[str, Any]) -> None:
@@ -229,9 +229,9 @@ def _why_gone(code: int, folder: Path) -> str:
     with (folder / "log.txt").open("rb") as log:  # the end of it: it may be as long as the attack liked
         log.seek(max(0, log.seek(0, os.SEEK_END) - 4096))
         tail = log.read().decode("utf-8", errors="replace").strip().splitlines()[-1:]
-    said = f"; its last words: {plain(tail[0])[:200]}" if tail else ""
+    output = f"; last line of its output: {printable(tail[0])[:200]}" if tail else ""
     if code < 0:
         name = next((s.name for s in signal.Signals if s == -code), f"signal {-code}")
-        hint = ", perhaps for want of memory" if name == "SIGKILL" else ""
-        return f"its process was ended by {name}{hint}{said}"
-    return f"its process ended with status {code} before it gave a guess{said}"
+        hint = ", perhaps because it ran out of memory" if name == "SIGKILL" else ""
+        return f"its process was ended by {name}{hint}{output}"
+    return f"its process ended with status {code} before it gave a guess{output}"

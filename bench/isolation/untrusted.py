@@ -30,7 +30,7 @@ from bench.plugins import options
 from bench.plugins.decorators import ON, SEES, Info, info
 from bench.plugins.protocol import Protocol
 from bench.plugins.registry import Entry, Registry
-from bench.system.text import plain
+from bench.system.text import printable
 
 SECONDS = 120
 MEMORY_MIB = 4096
@@ -56,9 +56,11 @@ def _declared(kind: str, name: str, module: str, cls: str, pairs: str) -> dict[s
     try:
         declaration: dict[str, Any] = dict(json.loads(last))
     except (ValueError, TypeError, RecursionError):
-        raise UsageError(f"{kind} {name!r} gives no valid declaration: {plain(last)[:300] or 'no answer'}") from None
+        raise UsageError(
+            f"{kind} {name!r} gives no valid declaration: {printable(last)[:300] or 'no output'}"
+        ) from None
     if "error" in declaration:
-        raise UsageError(plain(declaration["error"])[:1000])
+        raise UsageError(printable(declaration["error"])[:1000])
     return declaration
 
 
@@ -91,7 +93,7 @@ def _placeholder(entry: Entry, declaration: dict[str, Any]) -> Any:
         cls.__plugin__ = stamp  # type: ignore[attr-defined]
         return cls(**values)
     except (KeyError, TypeError, ValueError, AttributeError, BenchError) as error:
-        said = plain(error)[:300]
+        said = printable(error)[:300]
         raise UsageError(f"{entry.kind} {entry.name!r} gives no valid declaration: {said}") from error
 
 
@@ -106,7 +108,7 @@ def _value(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_value(item) for item in value)
     if isinstance(value, str):
-        if len(value) > 2000 or value != plain(value):
+        if len(value) > 2000 or value != printable(value):
             raise ValueError("an option holds a text that is too long, or breaks lines")
         return value
     if value is None or isinstance(value, bool | int | float):

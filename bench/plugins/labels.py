@@ -1,4 +1,4 @@
-"""What a label says: a plugin's name and its settings, with the defaults that labels leave out."""
+"""Labels such as `texthide:m=64` taken apart: a defense's name and all its options, defaults included."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _WHOLE = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?|-?inf")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?|\binf\b)")
 
 
-def settings(label: str) -> tuple[str, dict[str, str]]:
-    """Name and options of a defense."""
+def parse_label(label: str) -> tuple[str, dict[str, str]]:
+    """Name and options of a defense's label."""
     try:
         name, pairs = split(label)
     except UsageError:  # a label made by code that is not ours
@@ -24,14 +24,14 @@ def settings(label: str) -> tuple[str, dict[str, str]]:
     return name, {**_defaults().get(name, {}), **{option: value for option, value in pairs if option}}
 
 
-def natural(labels: Iterable[str]) -> tuple[Any, ...]:
-    """What to sort labels by, so that ε = 2 stands before ε = 10, and m = 64 before m = 256, which is not written."""
-    found = (settings(label) for label in labels)
-    return tuple((_turns(name), tuple(map(_turns, options.values()))) for name, options in found)
+def natural_sort_key(labels: Iterable[str]) -> tuple[Any, ...]:
+    """A sort key by which ε = 2 comes before ε = 10, and m = 64 before the default of 256, which labels leave out."""
+    found = (parse_label(label) for label in labels)
+    return tuple((_alternating(name), tuple(map(_alternating, options.values()))) for name, options in found)
 
 
-def _turns(text: str) -> tuple[str | float, ...]:
-    """Words and numbers take turns, so that like is compared with like."""
+def _alternating(text: str) -> tuple[str | float, ...]:
+    """Words and numbers in alternation, so that like is compared with like."""
     if _WHOLE.fullmatch(text):
         return "", float(text), ""
     return tuple(float(part) if i % 2 else part for i, part in enumerate(_NUMBER.split(text)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.system.files import replacing
+from bench.system.files import atomic_write
 
 SUFFIX = ".guess.npz"
 
@@ -20,5 +20,5 @@ def save(record: Path, guess: bytes | None) -> None:
     if guess is None:
         place.unlink(missing_ok=True)
         return
-    with replacing(place) as part:
+    with atomic_write(place) as part:
         part.write_bytes(guess)

@@ -10,7 +10,7 @@ from bench.experiment.execute import Result
 from bench.records import guesses, store
 from bench.records.model import Record
 from bench.scheduling.tasks import AttackTask, Task
-from bench.system.files import replacing, write_text
+from bench.system.files import atomic_write, write_text
 
 
 class StoredRecords:
@@ -81,5 +81,5 @@ class StoredRecords:
     def _save_details(self, record: Record, items: dict[str, Any]) -> None:
         import pandas as pd
 
-        with replacing(store.path_of(self._out, record).with_suffix(".parquet")) as part:
+        with atomic_write(store.path_of(self._out, record).with_suffix(".parquet")) as part:
             pd.DataFrame(items).to_parquet(part, index=False)

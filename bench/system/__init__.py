@@ -1,1 +1,1 @@
-"""Files, locks, paths, processes, threads, device, seeds and text: knows nothing of hiding."""
+"""Files, locks, paths, processes, threads, devices, seeds, text and downloads: nothing specific to this benchmark."""

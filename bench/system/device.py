@@ -1,4 +1,4 @@
-"""`--device auto|cpu|cuda`."""
+"""What `--device auto|cpu|cuda` resolves to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Atomic writes: a file is either complete or absent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.errors import BenchError
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """A temporary name beside `path` that takes its place when the block ends well.
 
     The data is on disk before the name changes, so neither a kill nor a power cut leaves half a file.
@@ -40,7 +40,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    with replacing(path) as part:
+    with atomic_write(path) as part:
         part.write_text(text, encoding="utf-8")
 
 

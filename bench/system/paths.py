@@ -1,4 +1,4 @@
-"""Folders that the environment decides."""
+"""Folders set by environment variables, and files of the installation."""
 
 from __future__ import annotations
 

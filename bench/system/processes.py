@@ -1,4 +1,4 @@
-"""Looking after other processes: who is alive, who came from whom, how much memory they held."""
+"""Other processes: whether they are alive, their descendants, their peak memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 
-def alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -18,14 +18,14 @@ def alive(pid: int) -> bool:
     return True
 
 
-def kill(pid: int) -> None:
-    """A process with its whole session: what it started must not outlive it."""
+def kill_session(pid: int) -> None:
+    """Kill a process with its whole session: what it started must not outlive it."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
 
-def family(pid: int) -> list[int]:
-    """The process, all that came from it, and all of its session, in the order of their numbers; [] where unknown."""
+def process_tree(pid: int) -> list[int]:
+    """The process, its descendants and all of its session, sorted by process id; [] where unknown."""
     parents: dict[int, int] = {}
     sessions: dict[int, int] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):

@@ -1,4 +1,4 @@
-"""Randomness asked for by what it may depend on, so that unrelated parts of a run never share a stream.
+"""Random generators keyed by what they may depend on, so that unrelated parts of a run never share a stream.
 
 `generator(seed, "private", fingerprint)` gives the same stream for every defense and attack, which makes their
 results comparable example by example; adding the defense's name to the words separates its draws from all others.

@@ -1,4 +1,4 @@
-"""Text files and texts: one sentence a line, compressed or not; and texts that are safe to print."""
+"""Text files with one sentence per line, compressed or not; and text made safe to print."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def read_lines(path: Path) -> list[str]:
     return [folded for line in text.split("\n") if (folded := " ".join(line.split()))]
 
 
-def plain(text: Any) -> str:
-    """Without what would move a terminal's cursor or break a line of a table."""
+def printable(text: Any) -> str:
+    """Without control characters, which would move a terminal's cursor or break a line of a table."""
     return "".join(c if c.isprintable() else " " for c in str(text))

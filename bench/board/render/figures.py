@@ -26,7 +26,7 @@ from bench.board.render.drawing import (
     settle,
     suite_of,
 )
-from bench.plugins.labels import settings
+from bench.plugins.labels import parse_label
 
 PANELS = 4
 
@@ -60,7 +60,7 @@ def leakage_utility(board: dict[str, Any]) -> dict[str, bytes] | None:
     panels = [p for p in panels if sum(key[:2] == p for key in entries) > 1]
     if not panels:
         return None
-    names = sorted({settings(key[2])[0] for key in entries})
+    names = sorted({parse_label(key[2])[0] for key in entries})
     look = looks(names)
 
     def put(figure: Any) -> None:
@@ -73,7 +73,7 @@ def leakage_utility(board: dict[str, Any]) -> dict[str, bytes] | None:
             points = [(e["utility"][metric][0], e["worst"]["value"]) for e in here]
             for entry, (x, y) in zip(here, points, strict=True):
                 deviation = entry["utility"][metric][1]
-                style = {**look[settings(entry["defense"])[0]], "linestyle": "none", "markerfacecolor": "white"}
+                style = {**look[parse_label(entry["defense"])[0]], "linestyle": "none", "markerfacecolor": "white"}
                 axis.errorbar(x, y, xerr=deviation or None, ecolor="0.6", elinewidth=0.6, **style, zorder=3)
             _, _, undefended, majority = here[0]["utility"][metric]
             for value, said in ((undefended, "no defense"), (majority, "constant answer")):
@@ -103,7 +103,7 @@ def _labels(defenses: Sequence[str]) -> list[str]:
     """Short, and none twice: points of two families may coincide."""
     short = Counter(map(brief, defenses))
     return [
-        brief(d) if short[brief(d)] == 1 else f"{clean(settings(d)[0].removeprefix('dp-ie-'), 20)} {brief(d)}"
+        brief(d) if short[brief(d)] == 1 else f"{clean(parse_label(d)[0].removeprefix('dp-ie-'), 20)} {brief(d)}"
         for d in defenses
     ]
 
@@ -139,7 +139,7 @@ def success_epsilon(board: dict[str, Any]) -> dict[str, bytes] | None:
     for cell in board["cells"]:
         nominal = number((cell.get("epsilon") or {}).get("nominal"))
         if leak(cell) is not None and nominal is not None and nominal > 0:
-            name, options = settings(cell["defense"])
+            name, options = parse_label(cell["defense"])
             rule = options.get("calibration", "")
             kind = f"{name}, {rule} calibration" if rule else name
             groups[(cell["dataset"], cell["encoder"]), kind].append(cell)
@@ -217,7 +217,7 @@ def recall_mk(board: dict[str, Any]) -> dict[str, bytes] | None:
     """Recall against the number of masks m and against the number of mixed sentences k, the other held fixed."""
     groups: dict[tuple[str, str, str], dict[tuple[str, str], list[Cell]]] = defaultdict(lambda: defaultdict(list))
     for cell in board["cells"]:
-        name, options = settings(cell["defense"])
+        name, options = parse_label(cell["defense"])
         masked = number(options.get("m")) not in (None, 0.0) and number(options.get("k")) is not None
         # Noise is another question, and has a picture of its own.
         if masked and cell["metric"] == "recall" and cell["value"] is not None and not cell.get("epsilon"):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
-from bench.system.text import plain
+from bench.system.text import printable
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _harmless(found: re.Match[str]) -> str:
 
 
 def _folded(text: str) -> str:
-    return " ".join(plain(text).split())
+    return " ".join(printable(text).split())
 
 
 LEVELS = {1: "section", 2: "subsection", 3: "subsubsection"}

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from bench.errors import BenchError
 from bench.scheduling.executors.base import TaskExecutor, executor
-from bench.system.threads import thread_variables, threads
+from bench.system.threads import thread_variables, threads_per_job
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ class LocalExecutor(TaskExecutor):
 
     @property
     def threads(self) -> int | None:
-        return threads(self._width)
+        return threads_per_job(self._width)
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         for _ in range(2):

@@ -71,14 +71,14 @@ for i in itertools.count():
         assert all(len(np.unique(v)) == 1 for v in found.values())
 
 
-def test_a_damaged_file_is_put_aside_with_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_file_is_put_aside_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = VectorCache("x", tmp_path)
     store.put(["one"], vectors(["one"]))
     store.path.write_bytes(b"this is not a database" * 100)
     for leftover in tmp_path.glob("*-wal"):
         leftover.unlink()
     assert store.get(["one"]) == {}
-    assert "damaged" in capsys.readouterr().err
+    assert "damaged" in caplog.text
     assert (tmp_path / "x.damaged").exists()
     store.put(["one"], vectors(["one"]))
     assert len(store.get(["one"])) == 1
@@ -117,7 +117,7 @@ def test_a_text_is_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("BENCH_CACHE_DIR", str(tmp_path))
     encoder = Counting()
     texts = ["b", "a", "b", "ccc"]
-    assert np.array_equal(batching.cached(encoder, texts), vectors(texts))
+    assert np.array_equal(batching.encode_cached(encoder, texts), vectors(texts))
     assert sorted(encoder.seen) == ["a", "b", "ccc"]
-    batching.cached(encoder, ["a", "new one"])
+    batching.encode_cached(encoder, ["a", "new one"])
     assert sorted(encoder.seen) == ["a", "b", "ccc", "new one"]

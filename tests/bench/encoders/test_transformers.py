@@ -147,4 +147,4 @@ def test_digests_are_remembered_but_not_past_a_change(tmp_path: Path, monkeypatc
 )
 def test_what_an_encoder_gives_is_checked(given: np.ndarray, said: str) -> None:
     with pytest.raises(DataError, match=said):
-        batching.checked(given, 2, "the encoder")
+        batching.check_vectors(given, 2, "the encoder")

@@ -142,7 +142,7 @@ def encoder_path(where: str) -> Any:
     torch.manual_seed(0)
     network = torch.nn.Sequential(torch.nn.Embedding(20, 4), torch.nn.Linear(4, 4)).to(where)
     texts = ["a few words", "one", "some more words here"]
-    return batching.forward(lambda batch: network(batch["input_ids"])[:, 0], tokenizer, texts, 8, where)
+    return batching.encode_batches(lambda batch: network(batch["input_ids"])[:, 0], tokenizer, texts, 8, where)
 
 
 def lenet_path(where: str) -> Any:

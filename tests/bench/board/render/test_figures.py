@@ -10,7 +10,7 @@ import pytest
 
 from bench.board.render import figures
 from bench.board.render.drawing import apart, brief, clean
-from bench.plugins.labels import settings
+from bench.plugins.labels import parse_label
 from tests.helpers.synthetic_board import HOSTILE_TEXT, hostile_board, synthetic_board
 
 NAMES = {"leakage-utility", "success-epsilon", "recall-mk", "heatmap", "reconstructions"}
@@ -79,8 +79,8 @@ def test_a_cell_that_failed_is_not_white_and_one_that_failed_in_part_says_so() -
 
 
 def test_labels_are_read_with_the_defaults_that_they_leave_out() -> None:
-    assert settings("texthide:k=8")[1]["m"] == "256"
-    assert settings("somebody-elses:m=2") == ("somebody-elses", {"m": "2"})
+    assert parse_label("texthide:k=8")[1]["m"] == "256"
+    assert parse_label("somebody-elses:m=2") == ("somebody-elses", {"m": "2"})
     assert brief("dp-ie-gaussian:epsilon=8.0,k=2") == "ε=8, k=2"
     assert brief("none") == "none"
     assert "\x07" not in clean(HOSTILE_TEXT)
