@@ -1,0 +1,48 @@
+"""Process trees are found and killed whole, and their peak memory is read while they live."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+from bench.system.processes import is_alive, kill_session, peak_mib, process_tree
+
+# Starts a child that outlives it if nobody ends it, and says its number.
+PARENT = """import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"])
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def gone(pid: int) -> bool:
+    for _ in range(100):
+        if pid not in process_tree(pid):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_process_is_killed_with_all_that_it_started() -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-S", "-c", PARENT], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    assert process_tree(parent.pid) == sorted([parent.pid, child])
+    assert peak_mib([parent.pid, child]) > 1
+    kill_session(parent.pid)
+    parent.communicate()
+    assert gone(child)
+    assert process_tree(parent.pid) == []
+
+
+def test_who_is_alive() -> None:
+    assert is_alive(os.getpid())
+    ended = subprocess.Popen([sys.executable, "-S", "-c", ""])
+    ended.wait()
+    assert not is_alive(ended.pid)
+    kill_session(ended.pid)  # nobody there: nothing to do
+    assert peak_mib([ended.pid]) == 0
