@@ -37,9 +37,9 @@ class Results(Sequence[Record]):
     def __repr__(self) -> str:
         return f"<Results: {len(self)} records, {len(self.failed)} failed; .table(), .leak(), .to_dataframe()>"
 
-    def _repr_mimebundle_(self, **how: Any) -> Any:
+    def _repr_html_(self) -> str:
         """What a notebook shows of results that end a cell."""
-        return self.table()._repr_mimebundle_(how.get("include") or (), how.get("exclude") or ())
+        return self.table()._repr_html_()
 
     @property
     def failed(self) -> list[Record]:

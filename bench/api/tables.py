@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.jupyter import JupyterMixin
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -21,8 +22,8 @@ MOST = 300
 WIDTH = 160
 
 
-class Shown(JupyterMixin):
-    """Tables and lines that a terminal or a notebook displays, and `str` gives as plain text."""
+class Shown:
+    """Tables and lines that a terminal (rich) or a notebook displays, and `str` gives as plain text."""
 
     def __init__(self, parts: Sequence[Table | Text]):
         self.parts = tuple(parts)
@@ -31,7 +32,17 @@ class Shown(JupyterMixin):
         yield from self.parts
 
     def __str__(self) -> str:
-        console = Console(width=WIDTH, force_jupyter=False, color_system=None)
+        return self._text(WIDTH)
+
+    def _repr_html_(self) -> str:
+        """In a notebook: as wide as the widest table, in a box that scrolls."""
+        console = Console(width=10 * WIDTH)
+        widest = max((Measurement.get(console, console.options, part).maximum for part in self.parts), default=WIDTH)
+        style = "white-space: pre; overflow-x: auto; line-height: normal; font-family: monospace"
+        return f'<pre style="{style}">{html.escape(self._text(min(widest, 10 * WIDTH)))}</pre>'
+
+    def _text(self, width: int) -> str:
+        console = Console(width=width, force_jupyter=False, color_system=None)
         with console.capture() as captured:
             self.print(console)
         return captured.get()

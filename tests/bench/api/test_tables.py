@@ -64,6 +64,12 @@ def test_training_that_failed_is_said_and_counts_in_no_mean() -> None:
     assert "0.000" not in said
 
 
-def test_a_notebook_gets_html() -> None:
-    bundle = tables.of([attack_record()])._repr_mimebundle_((), ())
-    assert "0.500 (0.100)" in bundle["text/html"]
+def test_a_notebook_shows_the_whole_table_however_wide() -> None:
+    names = ["identity", "jaccard", "tfidf", "label", "sbert", "hit", "recall", "success", "mse", "psnr", "cosine"]
+    metrics = {name: {"value": 0.5, "random": 0.125} for name in names}
+    record = attack_record().replace(metrics=metrics, error="a < b", status="failed")
+    wide = tables.of([attack_record(seed=1).replace(metrics=metrics), record])._repr_html_()
+    assert "…" not in wide
+    assert wide.count("0.500 (0.125)") == len(names)
+    assert "a &lt; b" in wide
+    assert wide.startswith("<pre ")
