@@ -44,7 +44,7 @@ def finish(args: argparse.Namespace, experiment: Callable[[], Results]) -> int:
         from bench.api.results import Results
 
         show(args, Results(stop.done))
-        saved = f"{len(stop.done)} of {stop.total} cells are saved in {args.out}"
+        saved = f"{len(stop.done)} of {stop.total} records are saved in {args.out}"
         say(f"interrupted: {saved}; the same command goes on from there")
         return 130
     show(args, results)

@@ -30,19 +30,20 @@ def run(tasks: Sequence[Task[R]], settings: RunSettings, progress: Progress) -> 
     trained = _training_for(planned, progress) if settings.utility else {}
     done: dict[str, Record] = {}
     todo: dict[str, Task[Record]] = {}
-    for task in (*planned, *trained.values()):
-        found = stored.find(task)
+    wanted: list[Task[Record]] = [*planned, *trained.values()]
+    for each in wanted:
+        found = stored.find(each)
         if found is not None:
-            done[found.id] = stored.adopt(found, task)
+            done[found.id] = stored.adopt(found, each)
         else:
-            todo[task.about.id] = _more_demanding(task, todo.get(task.about.id))
+            todo[each.about.id] = _more_demanding(each, todo.get(each.about.id))
     if note := stored.stale_note():
         progress.note(note)
     try:
         if todo:
             Dispatcher(settings, stored, progress, done, began).run(list(todo.values()))
         else:
-            progress.plan(len(done), 0, noun=noun([*planned, *trained.values()]))
+            progress.plan(len(done), 0, noun=noun(wanted))
         for id_, training in trained.items():
             done[id_] = _with_utility(done[id_], done[training.about.id], settings.out, progress)
     except OSError as error:
@@ -59,7 +60,7 @@ def describe(tasks: Iterable[Task[R]]) -> tuple[list[Task[R]], list[tuple[Task[R
     errors: list[tuple[Task[R], BenchError]] = []
     for task in tasks:
         try:
-            assert task.about
+            _ = task.about  # made once, and kept by the task
             planned.append(task)
         except BenchError as error:
             errors.append((task, error))
@@ -73,7 +74,7 @@ def _training_for(tasks: Sequence[Task[Record]], progress: Progress) -> dict[str
         if isinstance(task, AttackTask):
             training = TrainingTask(task.cell.trial)
             try:
-                assert training.about
+                _ = training.about
                 found[task.about.id] = training
             except BenchError as error:
                 progress.note(f"{task.title}: no utility: {error}")

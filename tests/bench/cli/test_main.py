@@ -161,7 +161,7 @@ def test_ctrl_c_saves_what_is_finished_and_says_how_to_go_on(bench: Run, tmp_pat
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert "1 of 2 cells are saved in results; the same command goes on from there" in err
+    assert "1 of 2 records are saved in results; the same command goes on from there" in err
     assert "Traceback" not in err
     assert "rss" in out
     (record,) = load_records(results).values()

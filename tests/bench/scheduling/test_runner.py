@@ -1,232 +1,190 @@
-"""Runs on several workers: the same records whoever makes them, and none lost, doubled or changed by a kill."""
+"""Runs in this process: what is taken from the folder, what is run, and what becomes of failures."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import signal
-import socket
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import faults
-from tests.helpers.cli import PLUGINS, ROOT, TINY
-from tests.helpers.processes import running, wait_until
+from bench.errors import BenchError, DataError, Interrupted
+from bench.experiment import utility
+from bench.experiment.cells import trials
+from bench.experiment.training import Training
+from bench.plugins.registry import Registry
+from bench.records import store
+from bench.records.model import Record
+from bench.scheduling import runner
+from bench.scheduling.progress import Progress
+from bench.scheduling.settings import RunSettings
+from bench.scheduling.tasks import AttackTask, TrainingTask
+from tests.helpers.tasks import FILES, attack_tasks, training_tasks
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
-COUNTING = ("--plugin", str(PLUGINS / "counting.py"))
-CELLS = 60
+
+class Notes(Progress):
+    """Progress that is remembered and not shown."""
+
+    def __init__(self) -> None:
+        super().__init__(quiet=True)
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
 
 
-@pytest.fixture(scope="module")
-def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """The records of 60 cells that one worker made in peace."""
-    home = tmp_path_factory.mktemp("calm")
-    subprocess.run(faults.command(home / "one", CELLS), cwd=home, check=True, capture_output=True)
-    found = faults.records(home / "one")
-    assert len(found) == CELLS
+@dataclass
+class Measured:
+    """Stands in for training; counts what was trained."""
+
+    trained: list[str]
+    error: Exception | None = None
+
+    def __call__(self, trial: Any, training: Training, **options: Any) -> dict[str, Any]:
+        self.trained.append(trial.defense.label)
+        if self.error:
+            raise self.error
+        return {"metrics": {"mcc": 0.5}, "majority": {"mcc": 0.0}, "held_out": {}, "notes": {}, "seconds": 1.5}
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
+    found = Measured([])
+    monkeypatch.setattr(utility, "measure", found)
     return found
 
 
-@contextlib.contextmanager
-def module(*words: str, ready: Callable[[], bool] = lambda: True) -> Iterator[subprocess.Popen[str]]:
-    with running([sys.executable, "-m", *words], ROOT, output=subprocess.DEVNULL) as started:
-        wait_until(ready, started)
-        yield started
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
-def answers(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-        return True
-    return False
-
-
-def scheduler(port: int) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
-    words = ("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
-    return module(*words, ready=lambda: answers(port))
-
-
-def dask_worker(port: int) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
-    """Without a nanny: a worker that was killed stays away."""
-    more = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60")
-    return module("distributed.cli.dask_worker", f"tcp://127.0.0.1:{port}", *more)
-
-
-@pytest.mark.slow
-def test_two_workers_make_the_same_records_as_one(calm: dict[str, Any], tmp_path: Path) -> None:
-    subprocess.run(faults.command(tmp_path / "two", CELLS, "--jobs", "2"), check=True, cwd=tmp_path)
-    assert faults.records(tmp_path / "two") == calm
-    assert not (tmp_path / "two" / ".locks").exists()
-
-
-@pytest.mark.slow
-def test_a_cluster_makes_the_same_records_though_a_worker_and_the_scheduler_are_killed(
-    calm: dict[str, Any], tmp_path: Path
+def test_attacks_and_training_run_in_one_go_and_are_taken_from_the_folder_the_next_time(
+    tmp_path: Path, measured: Measured
 ) -> None:
-    pytest.importorskip("distributed")
-    port, out = free_port(), tmp_path / "dask"
-    words = faults.command(out, CELLS, "--executor", f"dask://127.0.0.1:{port}")
-
-    def on_record() -> int:
-        return len(list(out.glob("*.json")))
-
-    with scheduler(port) as first, dask_worker(port) as one, dask_worker(port):
-        run = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-        wait_until(lambda: on_record() >= 5, run)
-        one.kill()
-        wait_until(lambda: on_record() >= 20, run)
-        first.kill()
-        _, said = run.communicate(timeout=120)
-        assert run.returncode == 1, said
-        assert "is gone; what is finished is saved" in said
-        assert "Traceback" not in said
-    saved = faults.records(out)
-    assert 20 <= len(saved) < CELLS
-    with scheduler(port), dask_worker(port), dask_worker(port):
-        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert f"{len(saved)} of {CELLS} cells are on record" in done.stderr
-    assert faults.records(out) == calm
+    tasks = [*attack_tasks(["rss", "rss:top=2"]), *training_tasks(["none", "mix-only"])]
+    records, errors = runner.run(tasks, RunSettings(out=tmp_path), Progress(quiet=True))
+    assert [record.id for record in records] == [task.about.id for task in tasks]
+    assert {record.status for record in records} == {"ok"}
+    assert errors == []
+    assert measured.trained == ["none", "mix-only"]
+    assert sorted(record.id for record in store.read_all(tmp_path)) == sorted(record.id for record in records)
+    notes = Notes()
+    assert runner.run(tasks, RunSettings(out=tmp_path), notes)[0] == records
+    assert notes.notes == ["4 of 4 tasks are on record; 0 to run"]
+    assert len(measured.trained) == 2
+    runner.run(tasks[2:], RunSettings(out=tmp_path, force=True), Progress(quiet=True))
+    assert len(measured.trained) == 4
 
 
-@pytest.mark.slow
-def test_killed_runs_and_workers_lose_nothing_and_leave_nothing_behind(tmp_path: Path) -> None:
-    tally = faults.loop(tmp_path, kills=3, cells=15, jobs=2, seed=3)
-    assert (tally.lost, tally.different, tally.orphans) == (0, 0, 0)
-    assert min(tally.kills.values()) >= 1
+def test_training_that_fails_is_a_record_with_its_reason_and_is_tried_again(tmp_path: Path, measured: Measured) -> None:
+    tasks = training_tasks(["none", "mix-only"])
+    measured.error = DataError("all train labels are the same: there is nothing to learn")
+    for _ in range(2):
+        records, errors = runner.run(tasks, RunSettings(out=tmp_path), Progress(quiet=True))
+        assert [record.status for record in records] == ["failed", "failed"]
+        assert records[0].error == "all train labels are the same: there is nothing to learn"
+        assert errors == []
+        assert len(store.read_all(tmp_path)) == 2
+    assert len(measured.trained) == 4
+    measured.error = None
+    records, _ = runner.run(tasks, RunSettings(out=tmp_path), Progress(quiet=True))
+    assert [(record.status, record.error) for record in records] == [("ok", None)] * 2
+    assert records[0].cost.train_s == 1.5
 
 
-def test_two_runs_into_one_folder_do_every_cell_once(tmp_path: Path) -> None:
-    count, out = tmp_path / "count", tmp_path / "out"
-    attacks = [w for top in (1, 2, 3) for w in ("--attack", f"counts:file={count},top={top}")]
-    words = [sys.executable, "-m", "bench", "run", "--defense", "none", "--defense", "mix-only", *attacks, *TINY]
-    words += [*COUNTING, "--seed", "0", "1", "--out", str(out), "--json"]
-    both = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    said = [run.communicate(timeout=300) for run in both]
-    assert [run.returncode for run in both] == [0, 0], said
-    assert json.loads(said[0][0]) == json.loads(said[1][0])
-    assert len(json.loads(said[0][0])) == 12
-    lines = count.read_text().splitlines()
-    assert len(lines) == len(set(lines)) == 12
-    assert "by another run" in said[0][1] + said[1][1]
+def test_a_bug_in_a_defense_fails_its_training_run_and_a_full_disk_ends_the_run(
+    tmp_path: Path, measured: Measured
+) -> None:
+    measured.error = ZeroDivisionError("division by zero")
+    ((record,), _) = runner.run(training_tasks(), RunSettings(out=tmp_path), Progress(quiet=True))
+    assert record.error == "ZeroDivisionError: division by zero"
+    measured.error = OSError(28, "No space left on device")
+    with pytest.raises(BenchError, match=r"No space left on device.*the same command goes on"):
+        runner.run(training_tasks(), RunSettings(out=tmp_path), Progress(quiet=True))
 
 
-def test_a_cell_whose_worker_is_always_lost_fails_and_takes_no_other_along(bench: Run, tmp_path: Path) -> None:
-    attacks = ("--attack", "kills-its-worker", "--attack", "counts", "--attack", "counts:top=2")
-    done = bench("run", "--defense", "none", *attacks, *TINY, *COUNTING, "--jobs", "2", "--json")
-    assert done.returncode == 1
-    bad, *good = json.loads(done.stdout)
-    assert bad["status"] == "failed"
-    assert "its worker was lost 3 times" in bad["error"]
-    assert [record["status"] for record in good] == ["ok", "ok"]
-    assert done.stderr.count("trying again") >= 2
+def test_utility_is_trained_once_for_all_attacks_on_a_defense_and_stands_in_their_records(
+    tmp_path: Path, measured: Measured
+) -> None:
+    tasks = attack_tasks(["rss", "rss:top=2"], [0], ["none", "mix-only"])
+    settings = RunSettings(out=tmp_path, utility=True)
+    records, _ = runner.run(tasks, settings, Progress(quiet=True))
+    assert measured.trained == ["none", "mix-only"]
+    for record in records:
+        assert record.utility is not None
+        assert record.utility.metrics == {"mcc": 0.5}
+    kept = {record.id: record for record in store.read_all(tmp_path)}
+    assert [kept[record.id] for record in records] == records
+    assert records[0].utility.id in kept  # type: ignore[union-attr]
+    assert runner.run(tasks, settings, Progress(quiet=True))[0] == records
+    assert len(measured.trained) == 2
 
 
-def test_an_interrupted_run_ends_its_workers_and_attacks(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "bench", "run", "--defense", "none", "--defense", "mix-only", *TINY, *COUNTING]
-    words += ["--attack", "counts:seconds=300", "--jobs", "2", "--out", str(tmp_path / "out")]
-    count = tmp_path / "count"
-    words += ["--attack", f"counts:file={count},seconds=300"]
-    mark = {faults.MARK: f"{os.getpid()}-int"}
-    with running(words, tmp_path, mark) as run:
-        wait_until(count.exists, run)
-        run.send_signal(signal.SIGINT)
-        assert run.wait(timeout=60) == 130
-        assert faults.outlived(mark[faults.MARK]) == 0
-    assert not (tmp_path / "out" / ".locks").exists()
+def test_a_cell_whose_utility_cannot_be_measured_is_still_a_result(tmp_path: Path, measured: Measured) -> None:
+    measured.error = DataError("nothing to learn")
+    notes = Notes()
+    ((record,), errors) = runner.run(attack_tasks(), RunSettings(out=tmp_path, utility=True), notes)
+    assert (record.status, record.utility, errors) == ("ok", None, [])
+    assert "mix-only × rss: no utility: nothing to learn" in notes.notes
 
 
-def test_an_interrupted_run_saves_what_its_workers_had_finished(tmp_path: Path) -> None:
-    count, out = tmp_path / "count", tmp_path / "out"
-    attacks = [w for top in range(1, 31) for w in ("--attack", f"counts:file={count},top={top}")]
-    words = [sys.executable, "-m", "bench", "run", "--defense", "none", "--defense", "mix-only", *attacks, *TINY]
-    words += [*COUNTING, "--jobs", "2", "--out", str(out)]
-    mark = {faults.MARK: f"{os.getpid()}-kept"}
-    with running(words, tmp_path, mark) as run:
-        wait_until(lambda: count.exists() and len(count.read_text().splitlines()) >= 8, run)
-        run.send_signal(signal.SIGINT)
-        assert run.wait(timeout=60) == 130
-        # The last attack of each worker may have been ended or not yet scored; those before it were finished.
-        assert len(list(out.glob("*.json"))) >= 4
-        assert faults.outlived(mark[faults.MARK]) == 0
+def test_stale_records_are_run_again_with_one_note_and_overwritten(tmp_path: Path, measured: Measured) -> None:
+    tasks = training_tasks(["none", "mix-only"])
+    for task in tasks:
+        store.save(tmp_path, task.about.replace(code={**task.about.code, "training": "before"}))
+    notes = Notes()
+    records, _ = runner.run(tasks, RunSettings(out=tmp_path), notes)
+    assert notes.notes[0] == "2 stale records are run again: the code of training has changed since"
+    assert [record.metrics for record in records] == [{"mcc": 0.5}] * 2
+    assert store.read_all(tmp_path) == sorted(records, key=lambda record: record.defense.name)
 
 
-def test_sealed_cells_run_on_several_workers(bench: Run) -> None:
-    from bench.errors import BenchError
-    from bench.isolation.sandbox import require
-
-    try:
-        require()
-    except BenchError as error:
-        pytest.skip(str(error))
-    done = bench(
-        "run", "--sealed", "--defense", "none", "--attack", "rss", *TINY, "--seed", "0", "1", "--jobs", "2", "--json"
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert len({record["salt"] for record in found} - {None}) == 2
+def test_a_task_that_cannot_be_described_is_an_error_and_the_others_run(tmp_path: Path, measured: Measured) -> None:
+    (good,) = training_tasks()
+    (tmp_path / "train.csv").write_text("text,label\n" + "".join(f"text {i},{i % 2}\n" for i in range(20)))
+    axes = {"dataset": [f"file:{tmp_path / 'train.csv'}"], "encoder": ["toy"], "defense": ["none"]}
+    (bad,) = trials(Registry(FILES), axes)  # there is no dev.csv
+    tasks = [TrainingTask(bad), good]
+    records, errors = runner.run(tasks, RunSettings(out=tmp_path), Progress(quiet=True))
+    assert [record.id for record in records] == [good.about.id]
+    (error,) = errors
+    assert "dev" in str(error)
 
 
-def test_a_dry_run_says_what_there_is_to_do_and_does_nothing(bench: Run, tmp_path: Path) -> None:
-    cells = (
-        "run",
-        "--defense",
-        "none",
-        "--attack",
-        "rss",
-        "--attack",
-        "counts",
-        *TINY,
-        *COUNTING,
-        "--encoder",
-        "toy:dim=7",
-    )
-    before = json.loads(bench(*cells, "--dry-run", "--json").stdout)
-    assert [row["state"] for row in before["tasks"]] == ["to run"] * 4
-    assert {row["expected_s"] for row in before["tasks"]} == {None}
-    missing = {row["encoder"]: row["missing"] for row in before["vectors"]}
-    assert missing["toy:dim=7"] == 120
-    assert not (tmp_path / "home" / "results").exists()
-    assert bench("run", "--defense", "none", "--attack", "rss", *TINY).returncode == 0
-    after = json.loads(bench(*cells, "--dry-run", "--json").stdout)
-    first = after["tasks"][0]
-    assert first["state"] == "on record"
-    assert first["expected_s"] > 0
-    assert first["expected_mib"] > 10
-    assert [row["expected_s"] for row in after["tasks"] if row["attack"] == "counts"] == [None, None]
-    assert after["expected_s"] > 0
-    assert "3 to run" in bench(*cells, "--dry-run").stdout
+def test_of_a_cell_that_is_named_twice_the_one_that_keeps_more_is_run(tmp_path: Path) -> None:
+    (task,) = attack_tasks()
+    more = AttackTask(replace(task.cell, samples=3, answers=True))
+    for order in ([task, more], [more, task]):
+        records, _ = runner.run(order, RunSettings(out=tmp_path, force=True), Progress(quiet=True))
+        assert [len(record.samples or []) for record in records] == [3, 3]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--executor", "dask://nowhere"], "expected dask://HOST:PORT"),
-        (["--executor", "slurm://a:1"], "expected dask://HOST:PORT"),
-        (["--executor", "dask://127.0.0.1:1", "--jobs", "2"], "leave out --jobs"),
-    ],
-)
-def test_a_wrong_executor_is_a_usage_error(bench: Run, words: list[str], said: str) -> None:
-    done = bench("run", "--defense", "none", "--attack", "rss", *TINY, *words)
-    assert done.returncode == 2
-    assert said in done.stderr
+def test_a_disk_that_fills_up_ends_the_run_with_whole_files_and_a_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest, saved = store.save, []
+
+    def save(folder: Path, record: Record) -> Record:
+        if saved:
+            raise OSError(28, "No space left on device")
+        saved.append(record.id)
+        return honest(folder, record)
+
+    monkeypatch.setattr(store, "save", save)
+    with pytest.raises(BenchError, match=r"No space left on device.*the same command goes on"):
+        runner.run(attack_tasks(["rss", "rss:top=2"]), RunSettings(out=tmp_path), Progress(quiet=True))
+    assert [record.id for record in store.read_all(tmp_path)] == saved
+    assert not (tmp_path / ".locks").exists()
 
 
-def test_a_scheduler_that_does_not_answer_is_one_line(bench: Run) -> None:
-    pytest.importorskip("distributed")
-    done = bench("run", "--defense", "none", "--attack", "rss", *TINY, "--executor", f"dask://127.0.0.1:{free_port()}")
-    assert done.returncode == 1
-    assert "no Dask scheduler answers" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_ctrl_c_hands_over_what_is_finished(
+    tmp_path: Path, measured: Measured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def second(trial: Any, training: Training, **options: Any) -> dict[str, Any]:
+        if measured.trained:
+            raise KeyboardInterrupt
+        return measured(trial, training, **options)
+
+    monkeypatch.setattr(utility, "measure", second)
+    with pytest.raises(Interrupted) as caught:
+        runner.run(training_tasks(["none", "mix-only"]), RunSettings(out=tmp_path), Progress(quiet=True))
+    assert caught.value.total == 2
+    assert [record.defense.name for record in caught.value.done] == ["none"]
+    assert store.read_all(tmp_path) == caught.value.done
+    assert not (tmp_path / ".locks").exists()
