@@ -11,7 +11,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from bench.board.formats import budget
+from bench.board.columns import legend, metric_legend, shown
+from bench.board.record_columns import TRAININGS, RecordLine, terminal
 from bench.board.utility import summarize
 from bench.records.model import AttackRecord, Record, UtilityRecord
 from bench.scoring.metrics import METRICS
@@ -54,7 +55,7 @@ class Shown:
 
 
 def of(records: Sequence[Record]) -> Shown:
-    """Attacks one row per record, training one row per defense; failures are said below."""
+    """Attacks one row per record, training one row per defense; failures and a legend below."""
     attacks = [record for record in records if isinstance(record, AttackRecord)]
     trainings = [record for record in records if isinstance(record, UtilityRecord)]
     parts: list[Table | Text] = []
@@ -63,7 +64,7 @@ def of(records: Sequence[Record]) -> Shown:
     else:
         parts += _attack_tables(attacks)
     if trainings:
-        parts.append(_utility_table(trainings))
+        parts += _utility_tables(trainings)
     return Shown([*parts, *_failures(records)])
 
 
@@ -74,52 +75,45 @@ def _failures(records: Sequence[Record]) -> Iterator[Text]:
             yield Text(f"{record.status}: {record.defense.label}{against} seed {record.seed}: {record.error}")
 
 
-def _attack_tables(records: Sequence[AttackRecord]) -> Iterator[Table]:
+def _attack_tables(records: Sequence[AttackRecord]) -> Iterator[Table | Text]:
     """A table for each data set and encoder; beside each value, in brackets, what a random guess reaches."""
-    columns = [m for m in METRICS if any(m in r.metrics for r in records)]
+    names = [m for m in METRICS if any(m in r.metrics for r in records)]
     for place in dict.fromkeys((r.dataset.label, r.encoder.label) for r in records):
-        yield _attack_table([r for r in records if (r.dataset.label, r.encoder.label) == place], columns)
+        yield _attack_table([r for r in records if (r.dataset.label, r.encoder.label) == place], names)
+    lines = metric_legend(names)
+    if lines:
+        yield Text("\n".join(lines), style="dim")
 
 
-def _attack_table(rows: Sequence[AttackRecord], columns: Sequence[str]) -> Table:
-    data = rows[0].dataset
-    title = f"{data.label} · {rows[0].encoder.label} · {data.examples} private examples"
+def _attack_table(records: Sequence[AttackRecord], names: Sequence[str]) -> Table:
+    data = records[0].dataset
+    title = f"{data.label} · {records[0].encoder.label} · {data.examples} private examples"
     if data.candidates is not None:
         title += f" among {data.candidates:,} candidates"
-    table = Table(title=escape(title), caption="value (random guess); the records hold 95 % intervals")
-    private = any(r.accounted for r in rows)
-    for name in ("defense", *(["ε"] if private else []), "attack", "seed", *columns, "seconds"):
-        table.add_column(name, justify="left" if name in ("defense", "attack") else "right")
-    for record in rows:
-        values = [_value(record, name) for name in columns]
-        if record.status != "ok" and columns:
-            values = [f"[red]{record.status}[/red]"] + [""] * (len(columns) - 1)
-        about = [escape(record.defense.label), *([budget(record.notes)] if private else [])]
-        seconds = "" if record.cost.attack_s is None else str(record.cost.attack_s)
-        table.add_row(*about, escape(record.attack.label), str(record.seed), *values, seconds)
+    lines = [RecordLine(record) for record in records]
+    columns = terminal(lines, names)
+    private = ", ε claimed → accounted" if any(column.key == "budget" for column in columns) else ""
+    caption = f"value (random guess){private}; the records hold 95 % intervals"
+    table = Table(title=escape(title), caption=caption)
+    for column in columns:
+        table.add_column(column.title, justify="right" if column.numeric else "left")
+    for line in lines:
+        failed = line.record.status != "ok"
+        texts = {column.key: escape(column.text(line)) for column in columns}
+        if failed and names:
+            texts |= {**dict.fromkeys(names, ""), names[0]: f"[red]{line.record.status}[/red]"}
+        table.add_row(*(texts[column.key] for column in columns))
     return table
 
 
-def _value(record: AttackRecord, name: str) -> str:
-    metric = record.metrics.get(name)
-    if metric is None or not isinstance(metric.value, float | int):
-        return "–"
-    random = f" ({metric.random:.3f})" if isinstance(metric.random, float | int) else ""
-    return f"{metric.value:.3f}{random}"
-
-
-def _utility_table(records: Sequence[UtilityRecord]) -> Table:
+def _utility_tables(records: Sequence[UtilityRecord]) -> Iterator[Table | Text]:
     """One row per defense and metric, with what the undefended vectors reach and what a constant answer does."""
+    lines = summarize(records)
+    columns = shown(TRAININGS, lines)
     table = Table(title="utility: the task's own metric on dev")
-    words = ("dataset", "encoder", "defense", "metric")
-    for name in (*words, "mean", "deviation", "seeds", "undefended", "majority", "ε"):
-        table.add_column(name, justify="left" if name in words else "right")
-    for row in summarize(records):
-        mean, deviation, undefended, majority = (
-            "–" if value is None else f"{value:.3f}"
-            for value in (row.mean, row.deviation, row.undefended, row.majority)
-        )
-        seeds = f"{row.seeds} ({row.failed} failed)" if row.failed else str(row.seeds)
-        names = [escape(name) for name in (row.dataset, row.encoder, row.defense, row.metric)]
-        table.add_row(*names, mean, deviation, seeds, undefended, majority, budget(row.notes))
-    return table
+    for column in columns:
+        table.add_column(column.title, justify="right" if column.numeric else "left")
+    for line in lines:
+        table.add_row(*(escape(column.text(line)) for column in columns))
+    yield table
+    yield Text("\n".join(legend(column for column in columns if column.numeric)), style="dim")

@@ -5,19 +5,21 @@ Generated, never edited by hand: the same records give the same bytes, so that -
 
 from __future__ import annotations
 
+import logging
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from bench.board import build as board_build
 from bench.board import select
-from bench.board.render import csv, site
-from bench.board.render.front import index, summary
+from bench.board.record_columns import RecordLine
+from bench.board.render import csv, page
+from bench.board.render.front_page import front_page, summary
 from bench.board.render.markup import latex, markdown
-from bench.board.render.tables import page
+from bench.board.render.suite_page import suite_page
+from bench.board.staleness import changed_components
 from bench.plugins.registry import Registry
-from bench.records.model import Record
+from bench.records.model import AttackRecord, Record, UtilityRecord
 from bench.system.files import atomic_write
 
 START, END = "<!-- board:start -->", "<!-- board:end -->"
@@ -26,39 +28,49 @@ README = "../README.md"
 
 Files = dict[str, bytes]
 
+log = logging.getLogger(__name__)
+
 
 def build(
-    records: Sequence[Record],
-    utility: Sequence[Record] = (),
+    records: Sequence[AttackRecord],
+    utility: Sequence[UtilityRecord] = (),
     registry: Registry | None = None,
     *,
-    strangers: bool = False,
+    untrusted: bool = False,
 ) -> Files:
     """Path below the board's folder → content. The README is ../README.md, its part between the markers only.
 
-    `strangers`: attacks are not trusted, and their code is not imported.
+    `untrusted`: the code of attacks is not imported.
     """
-    made = board_build.build(records, utility, registry, strangers=strangers)
-    version = select.versions([*records, *utility])
-    attacks = select.sort(records, select.experiment, version).boards
-    trials = select.sort(utility, select.training, version).boards
-    files: dict[str, str | bytes] = {"board.json": board_build.dump(made), "leaderboard.md": markdown(index(made))}
-    for name in made["suites"]:
-        blocks = page(made, name)
+    board = board_build.build(records, utility, registry, untrusted=untrusted)
+    files: dict[str, str | bytes] = {"board.json": board.dump(), "leaderboard.md": markdown(front_page(board))}
+    for name in board.suites:
+        blocks = suite_page(board, name)
         files[f"boards/{name}.md"] = markdown(blocks)
         files[f"boards/{name}.tex"] = latex(blocks)
-        if name in attacks:
-            files[f"boards/{name}.csv"] = csv.attacks(attacks[name])
-        if name in trials:
-            files[f"boards/{name}{'.utility' if name in attacks else ''}.csv"] = csv.utility(trials[name])
-    files |= site.files(made)
-    files[README] = markdown(summary(made))
+    files |= _csv_files(records, utility)
+    files |= page.files(board)
+    files[README] = markdown(summary(board))
     # Half a surrogate pair, which anybody's text may hold, cannot be encoded; JSON reads it back from its escape.
-    made_of = (
+    encoded = (
         (name, text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text)
         for name, text in files.items()
     )
-    return dict(sorted(made_of))
+    return dict(sorted(encoded))
+
+
+def _csv_files(records: Sequence[AttackRecord], utility: Sequence[UtilityRecord]) -> dict[str, str]:
+    newest = select.newest_versions([*records, *utility])
+    attacked = select.by_suite(records, select.attack_experiment, newest).boards
+    trained = select.by_suite(utility, select.training_experiment, newest).boards
+    files = {f"boards/{name}.csv": csv.attacks(_lines(some)) for name, some in attacked.items()}
+    for name, some in trained.items():
+        files[f"boards/{name}{'.utility' if name in attacked else ''}.csv"] = csv.utility(_lines(some))
+    return files
+
+
+def _lines(records: Sequence[Record]) -> list[RecordLine]:
+    return [RecordLine(record, changed_components(record)) for record in records]
 
 
 def write(folder: Path, files: Files) -> list[Path]:
@@ -69,7 +81,7 @@ def write(folder: Path, files: Files) -> list[Path]:
     return list(wanted)
 
 
-def stale(folder: Path, files: Files) -> dict[Path, str]:
+def outdated(folder: Path, files: Files) -> dict[Path, str]:
     """What is not as the records have it, and what to do about it."""
     wanted = _in_place(folder, files)
     found = {}
@@ -82,7 +94,7 @@ def stale(folder: Path, files: Files) -> dict[Path, str]:
 
 
 def unexpected(folder: Path, files: Files) -> dict[Path, str]:
-    """Files of generated kinds that nothing makes any more: all that lies in folders of generated files."""
+    """Files of generated kinds that are not generated any more: all others in folders of generated files."""
     wanted = {folder / name for name in files if name != README}
     generated = {path.parent for path in wanted if folder in path.parent.parents}
     there = [path for place in generated for path in place.glob("*") if path.is_file()]
@@ -102,7 +114,7 @@ def _in_place(folder: Path, files: Files) -> dict[Path, bytes]:
             middle = files[README].decode()
             wanted[Path(os.path.relpath(readme))] = f"{before}{START}\n{middle}{END}{after}".encode()
         else:
-            print(
-                f"{readme.name}: no summary, for want of the lines {START} and {END} to put it between", file=sys.stderr
+            log.warning(
+                "%s: no summary: the lines %s and %s that it stands between are missing", readme.name, START, END
             )
     return wanted

@@ -1,20 +1,56 @@
-"""How an ε is written."""
+"""How tables and figures write numbers."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bench.board.model import Epsilon
+    from bench.records.model import Record
 
 
-def budget(notes: dict[str, Any]) -> str:
+def format_epsilon(value: float) -> str:
+    """Four digits, whole from a thousand on."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def format_budget(nominal: float, accounted: float) -> str:
     """`1 → 27.1`: the ε that is claimed and the one that holds."""
-    if "accounted" not in notes:
-        return ""
-    return claim(notes["nominal"]["epsilon"], notes["accounted"]["epsilon"])
+    return f"{nominal:g} → {format_epsilon(accounted)}"
 
 
-def claim(nominal: float, accounted: float) -> str:
-    return f"{nominal:g} → {held(accounted)}"
+def epsilon(budget: Epsilon | None) -> str:
+    return format_budget(budget.nominal, budget.accounted) if budget else ""
 
 
-def held(accounted: float) -> str:
-    return f"{accounted:,.0f}" if accounted >= 1000 else f"{accounted:.4g}"
+def record_epsilon(record: Record) -> str:
+    """The same of a single record."""
+    claimed, accounted = record.claimed, record.accounted
+    return format_budget(claimed.epsilon, accounted.epsilon) if claimed and accounted else ""
+
+
+def number(value: float | None) -> str:
+    """Three decimals; three digits from a thousand on, since the error of a failed reconstruction may be any size."""
+    return "–" if value is None else f"{value:.3f}" if abs(value) < 1000 else f"{value:.3g}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    return f"[{number(low)}, {number(high)}]"
+
+
+def spread(mean: float | None, deviation: float | None) -> str:
+    """A mean without a deviation is of one seed."""
+    return ("–" if mean is None else f"{mean:.3f}") + ("" if deviation is None else f" ± {deviation:.3f}")
+
+
+def seconds(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f} s" if value >= 10 else f"{value:.2g} s"
+
+
+def count(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}"
+
+
+def short_id(identity: str) -> str:
+    """Long enough to be the only one."""
+    return identity[:10]

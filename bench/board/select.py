@@ -7,101 +7,106 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from bench.records import store as stored
+from bench.records import store
 from bench.records.model import AttackRecord, Record, UtilityRecord
 
 # The board of records that were run for no suite.
 ADHOC = "adhoc"
 
-Same = Callable[[Record], tuple[str, ...]]
+R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True)
-class Shelf:
-    """What is shown, by suite; the rest stays on file and is counted."""
+class Selection(Generic[R]):
+    """Records by the suites whose boards show them; the others stay on file and are counted."""
 
-    boards: dict[str, list[Record]]
-    newest: list[Record]
+    boards: dict[str, list[R]]
+    newest: list[R]
     """the newest record of every cell, whatever it was run for"""
     superseded: dict[str, int]
 
 
-def read(folder: Path) -> tuple[list[Record], list[Record]]:
-    """The records of attacks and of utility in a folder, without those that lack what a table needs."""
-    found = stored.read_all(folder)
+def read(folder: Path) -> tuple[list[AttackRecord], list[UtilityRecord]]:
+    """The records of attacks and of utility in a folder; damaged files are left out, with a warning."""
+    found = store.read_all(folder)
     return (
         [record for record in found if isinstance(record, AttackRecord)],
         [record for record in found if isinstance(record, UtilityRecord)],
     )
 
 
-def versions(records: Iterable[Record]) -> dict[str, int]:
+def newest_versions(records: Iterable[Record]) -> dict[str, int]:
     """The newest version of every suite that some record was run for."""
     found: dict[str, int] = {}
     for record in records:
-        for name, version in record.get("suites", {}).items():
+        for name, version in record.suites.items():
             found[name] = max(version, found.get(name, version))
     return found
 
 
-def sort(records: Sequence[Record], same: Same, newest_version: dict[str, int]) -> Shelf:
-    """`same` says what must agree for two records to be of one experiment, but for the seed.
+def by_suite(
+    records: Sequence[R], experiment_of: Callable[[R], tuple[str, ...]], newest_version: dict[str, int]
+) -> Selection[R]:
+    """`experiment_of` says what two records of one experiment share, which differ in nothing but the seed.
 
-    Of records of one cell, made by different code, the newest supersedes the others; it stands on their boards too,
-    because a suite names cells, not code.
+    Of several records of one cell the newest supersedes the others; it stands on their boards too, because a suite
+    names cells, not code.
     """
-    newest: dict[tuple[tuple[str, ...], int], Record] = {}
-    wanted: dict[tuple[tuple[str, ...], int], dict[str, int]] = defaultdict(dict)
-    ordered = sorted({r["id"]: r for r in sorted(records, key=_age)}.values(), key=_age)
+    newest: dict[tuple[tuple[str, ...], int], R] = {}
+    suites: dict[tuple[tuple[str, ...], int], dict[str, int]] = defaultdict(dict)
+    ordered = sorted({r.id: r for r in sorted(records, key=_age)}.values(), key=_age)
     for record in ordered:
-        cell = (same(record), record["seed"])
+        cell = (experiment_of(record), record.seed)
         newest[cell] = record
-        for name, version in record.get("suites", {}).items():
-            wanted[cell][name] = max(version, wanted[cell].get(name, version))
-    boards: dict[str, list[Record]] = defaultdict(list)
+        for name, version in record.suites.items():
+            suites[cell][name] = max(version, suites[cell].get(name, version))
+    boards: dict[str, list[R]] = defaultdict(list)
     order = sorted(newest)
     for cell in order:
-        for name in wanted[cell] or [ADHOC]:
-            if name == ADHOC or wanted[cell][name] == newest_version[name]:
+        for name in suites[cell] or [ADHOC]:
+            if name == ADHOC or suites[cell][name] == newest_version[name]:
                 boards[name].append(newest[cell])
-    shown = {name: {r["id"] for r in some} for name, some in boards.items()}
+    shown = {name: {r.id for r in some} for name, some in boards.items()}
     superseded: dict[str, int] = defaultdict(int)
     for record in ordered:
-        for name in record.get("suites") or [ADHOC]:
-            superseded[name] += record["id"] not in shown.get(name, ())
-    return Shelf(dict(boards), [newest[cell] for cell in order], dict(superseded))
+        for name in record.suites or [ADHOC]:
+            superseded[name] += record.id not in shown.get(name, ())
+    return Selection(dict(boards), [newest[cell] for cell in order], dict(superseded))
 
 
-def experiment(record: Record) -> tuple[str, ...]:
+def attack_experiment(record: AttackRecord) -> tuple[str, ...]:
     """What two records of an attack share that differ in nothing but the seed."""
-    public = record["public"] or {}
-    names = (record[kind]["label"] for kind in ("dataset", "encoder", "defense", "attack"))
-    return (*names, protocol(record), public.get("label", public.get("name", "")))
+    names = (record.dataset.label, record.encoder.label, record.defense.label, record.attack.label)
+    return (*names, protocol(record), record.public.label if record.public else "")
 
 
-def training(record: Record) -> tuple[str, ...]:
+def training_experiment(record: UtilityRecord) -> tuple[str, ...]:
     """The same for records of utility."""
-    names = (record[kind]["label"] for kind in ("dataset", "encoder", "defense"))
-    return (*names, json.dumps(record["training"], sort_keys=True))
+    return (record.dataset.label, record.encoder.label, record.defense.label, training_key(record))
 
 
-def protocol(record: Record) -> str:
-    """`1000 × 1`, and what else is not as usual."""
-    size = record["protocol"]
-    parts = [f"{size['examples']} × {size['epochs']}"]
-    if size["candidates"] is not None:
-        parts.append(f"{size['candidates']} candidates")
-    if size["coverage"] < 1:
-        parts.append(f"coverage {size['coverage']:g}")
-    if size["split"] != "train":
-        parts.append(f"queries from {size['split']}")
-    if record["public"] and "public" in record["attack"]["sees"]:
-        parts.append(f"public {record['public']['name']}")
-    if record.get("sealed"):
+def training_key(record: UtilityRecord) -> str:
+    return json.dumps(record.training, sort_keys=True)
+
+
+def protocol(record: AttackRecord) -> str:
+    """`1000 × 1` (private examples × encodings of each), and what differs from the defaults."""
+    size = record.protocol
+    parts = [f"{size.examples} × {size.epochs}"]
+    if size.candidates is not None:
+        parts.append(f"{size.candidates} candidates")
+    if size.coverage < 1:
+        parts.append(f"coverage {size.coverage:g}")
+    if size.split != "train":
+        parts.append(f"queries from {size.split}")
+    if record.public and "public" in record.attack.sees:
+        parts.append(f"public {record.public.name}")
+    if record.sealed:
         parts.append("sealed")
     return ", ".join(parts)
 
 
 def _age(record: Record) -> tuple[str, str]:
-    return record["cost"].get("ended", ""), record["id"]
+    return record.cost.ended, record.id

@@ -41,7 +41,7 @@ def _leaderboard(args: argparse.Namespace) -> int:
     records, utility = select.read(folder)
     files = board_files.build(records, utility, Registry(tuple(args.plugin)))
     if args.check:
-        stale = board_files.stale(args.out, files)
+        stale = board_files.outdated(args.out, files)
         for path, said in stale.items():
             print(f"{path} {said}", file=sys.stderr)
         # A record that was damaged is a number that has gone from the tables.

@@ -6,7 +6,7 @@ import argparse
 import difflib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,26 +58,30 @@ def find(name: str, folders: Sequence[Path]) -> tuple[Path, Record]:
 
 
 def repeat(path: Path, record: Record) -> str:
-    from bench.board.pooling import command
+    from bench.board.commands import repeat_command
 
-    return command([record], path)
+    return repeat_command([record], path)
 
 
 def show(path: Path, record: Record) -> None:
     from rich.console import Console
 
-    from bench.board.pooling import strange
+    from bench.board.columns import metric_legend
+    from bench.board.commands import foreign_plugins
 
     console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
-    width = max(len(name) for name, _ in _facts(record))
-    for name, value in _facts(record):
-        if value:
-            console.print(f"{name:<{width}}  {printable(value)}", markup=False, soft_wrap=True)
-    if record["metrics"]:
+    facts = [(name, text) for name, text in _facts(record) if text]
+    width = max(len(name) for name, _ in facts)
+    lines = [f"{name:<{width}}  {printable(text)}" for name, text in facts]
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
+    if record_metrics(record):
         console.print(_table(record))
+        for line in metric_legend(record_metrics(record)):
+            console.print(line, markup=False, soft_wrap=True)
     console.print(f"file    {path.as_posix()}", markup=False, soft_wrap=True)
     console.print(f"repeat  {repeat(path, record)}", markup=False, soft_wrap=True)
-    if foreign := strange(record):
+    if foreign := foreign_plugins(record):
         said = f"FILE is the file that holds {' and '.join(foreign)}; leave --plugin out if an installed package does"
         console.print(f"        {printable(said)}", markup=False, soft_wrap=True)
 
@@ -109,51 +113,86 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _facts(record: Record) -> Iterator[tuple[str, str]]:
-    from bench.board.formats import budget
+    from bench.board.formats import record_epsilon
     from bench.board.select import protocol
+    from bench.records.model import AttackRecord, UtilityRecord
 
-    yield "record", f"{record['id']}, {record['status']}"
-    yield "error", record.get("error") or ""
+    attack = record if isinstance(record, AttackRecord) else None
+    yield "record", f"{record.id}, {record.status}"
+    yield "error", record.error or ""
     for kind in ("dataset", "encoder", "defense", "attack", "public"):
-        about = record.get(kind) or {}
-        parts = [about.get("label", about.get("name", "")), _pairs(about.get("options", {}))]
-        parts += [f"fingerprint {about['fingerprint']}"] if about.get("fingerprint") else []
-        parts += [f"sees {', '.join(about['sees'])}"] if "sees" in about else []
-        parts += [f"{about['dim']} coordinates"] if "dim" in about else []
-        parts += [f"a corpus of {about['candidates']:,} candidates"] if about.get("candidates") else []
-        yield kind, "; ".join(part for part in parts if part)
-    yield "protocol", f"{protocol(record)}; {_pairs(record['protocol'])}" if "protocol" in record else ""
-    yield "training", _pairs(record.get("training", {}))
-    yield "seed", str(record.get("seed"))
-    yield "sealed", f"salt {record.get('salt')}; tried {record.get('tried')}" if record.get("sealed") else ""
-    yield "suites", ", ".join(f"{name} version {n}" for name, n in sorted(record.get("suites", {}).items())) or "none"
-    notes = record.get("notes") or {}
-    yield "ε", f"{budget(notes)} (claimed → held), δ = {notes['accounted'].get('delta')}" if budget(notes) else ""
-    yield "notes", _pairs(_plain(notes))
-    yield "held out", _pairs(record.get("held_out") or {})
-    yield "details", _pairs(_plain(record.get("details") or {}))
-    yield "cost", _pairs(record.get("cost", {}))
-    yield "versions", _pairs(record.get("versions", {}))
+        yield kind, _plugin(getattr(record, kind, None))
+    yield "protocol", f"{protocol(attack)}; {_pairs(attack.protocol.to_dict())}" if attack else ""
+    yield "training", _pairs(record.training) if isinstance(record, UtilityRecord) else ""
+    yield "seed", str(record.seed)
+    yield "sealed", f"salt {attack.salt}; tried {attack.tried}" if attack and attack.sealed else ""
+    yield "suites", ", ".join(f"{name} version {n}" for name, n in sorted(record.suites.items())) or "none"
+    delta = record.accounted.delta if record.accounted else None
+    yield "ε", f"{record_epsilon(record)} (claimed → accounted), δ = {delta}" if record.accounted else ""
+    yield "notes", _pairs(_scalars(record.notes))
+    yield "held out", _pairs(record.held_out) if isinstance(record, UtilityRecord) else ""
+    yield "details", _pairs(_scalars(attack.details)) if attack else ""
+    yield "resources", _pairs(record.cost.to_dict())
+    yield "code", _code(record)
+    yield "versions", _pairs(record.versions)
 
 
-def _pairs(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in values.items() if value is not None)
+def _plugin(about: Any) -> str:
+    """A plugin or the public corpus, with what a record says of it."""
+    if about is None:
+        return ""
+    parts = [about.label, _pairs(getattr(about, "options", {}))]
+    parts += [f"fingerprint {about.fingerprint}"] if getattr(about, "fingerprint", None) else []
+    parts += [f"sees {', '.join(about.sees)}"] if hasattr(about, "sees") else []
+    parts += [f"{about.dim} coordinates"] if getattr(about, "dim", None) else []
+    parts += [f"a corpus of {about.candidates:,} candidates"] if getattr(about, "candidates", None) else []
+    return "; ".join(part for part in parts if part)
 
 
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
+def _code(record: Record) -> str:
+    """Whether the code that made it is still the one here."""
+    from bench.experiment.provenance import standing
+    from bench.plugins.registry import Registry
+
+    found = standing(record, Registry())
+    said = {
+        "current": "current: the same definitions as here",
+        "equivalent": "equivalent: definitions have changed, and were shown to give the same numbers",
+        "stale": f"stale: {', '.join(found.changed)} changed since",
+        "unknown": f"unknown: {', '.join(found.changed)} cannot be found here (--plugin is for bench run)",
+    }
+    return said[found.status]
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in values.items() if value not in (None, ""))
+
+
+def _scalars(values: Mapping[str, Any]) -> dict[str, Any]:
     """What is one word or number; curves and the like are in the file."""
     return {name: value for name, value in values.items() if isinstance(value, str | int | float)}
+
+
+def record_metrics(record: Record) -> dict[str, Any]:
+    from bench.records.model import AttackRecord, UtilityRecord
+
+    return dict(record.metrics) if isinstance(record, AttackRecord | UtilityRecord) else {}
 
 
 def _table(record: Record) -> Any:
     from rich.table import Table
 
-    attacked = "attack" in record
-    columns = ("value", "low", "high", "random", "random_low", "random_high") if attacked else ("value", "majority")
-    table = Table("metric", *columns)
-    for name, metric in record["metrics"].items():
-        parts = metric if attacked else {"value": metric, "majority": record.get("majority", {}).get(name)}
-        table.add_row(name, *(_number((parts or {}).get(column)) for column in columns))
+    from bench.board.record_columns import METRIC_PARTS
+    from bench.records.model import AttackRecord
+
+    if isinstance(record, AttackRecord):
+        table = Table("metric", *METRIC_PARTS)
+        for name, metric in record.metrics.items():
+            table.add_row(name, *(_number(getattr(metric, part, None)) for part in METRIC_PARTS))
+        return table
+    table = Table("metric", "value", "majority", caption="majority: what a constant answer reaches")
+    for name, value in record_metrics(record).items():
+        table.add_row(name, _number(value), _number(getattr(record, "majority", {}).get(name)))
     return table
 
 

@@ -180,8 +180,8 @@ def _publish(found: Sequence[AttackRecord], board: Path, registry: Registry, *, 
 
     folder = board / "records"
     known, utility = select.read(folder) if folder.is_dir() else ([], [])
-    tables = board_files.build([*known, *found], utility, registry, strangers=True)
-    stale = [str(path) for path in board_files.stale(board, tables)]
+    tables = board_files.build([*known, *found], utility, registry, untrusted=True)
+    stale = [str(path) for path in board_files.outdated(board, tables)]
     failed = sum(record.status != "ok" for record in found)
     print(f"accepted: {len(found)} records ({failed} failed), {', '.join(stale) or 'no table'} to change")
     if dry:

@@ -6,6 +6,8 @@ import itertools
 import random
 from typing import Any
 
+from bench.board.model import Board
+
 ATTACKS = {
     "rss": ["corpus", "encodings"],
     "magnitude-search": ["corpus", "encodings"],
@@ -32,8 +34,13 @@ HOSTILE_TEXT = "</script><img src=x onerror=alert(1)><!--<script>$\\frac{\x07\ud
 
 def synthetic_board(
     datasets: tuple[str, ...] = ("cola", "sst2"), encoders: tuple[str, ...] = ("minilm",), rows: int | None = None
-) -> dict[str, Any]:
+) -> Board:
     """Every attack on every defense; with `rows`, as many made-up data sets as that many cells need."""
+    return Board.model_validate(board_fields(datasets, encoders, rows))
+
+
+def board_fields(datasets: tuple[str, ...], encoders: tuple[str, ...] = ("minilm",), rows: int | None = None) -> Any:
+    """The same as plain values, to be changed before a board is made of them."""
     if rows:
         per = len(DEFENSES) * len(ATTACKS) * len(encoders)
         datasets = tuple(f"data{i:02d}" for i in range(-(-rows // per)))
@@ -43,14 +50,14 @@ def synthetic_board(
     found = [(d, e, f) for d, e, f in itertools.product(datasets, encoders, DEFENSES)]
     defenses = [_defense(draw, place, cells) for place in found]
     suites = {
-        "main": {"version": 3, "title": "Every attack on every defense, on real sentences", "holes": 2, "failed": 3},
-        "smoke": {"version": 1, "title": "A few cells, in minutes", "holes": 0, "failed": 0},
+        "main": {"version": 3, "title": "Every attack on every defense, on real sentences", "missing": 2, "failed": 3},
+        "smoke": {"version": 1, "title": "A few cells, in minutes", "missing": 0, "failed": 0},
     }
     ranked = sorted((d for d in defenses if d["worst"]), key=lambda d: d["worst"]["value"])
     for i, entry in enumerate(ranked):
         entry["tier"] = 1 + i * 5 // len(ranked)
     return {
-        "schema": 1,
+        "schema": 2,
         "records": sum(len(c["ids"]) for c in cells),
         "suites": suites,
         "cells": cells,
@@ -58,9 +65,9 @@ def synthetic_board(
     }
 
 
-def hostile_board() -> dict[str, Any]:
+def hostile_board() -> Board:
     """A board on which every text comes from someone who means harm."""
-    made = synthetic_board(datasets=("cola",))
+    made = board_fields(("cola",))
     for cell in made["cells"][:12]:
         cell |= {"defense": f"evil:x={HOSTILE_TEXT}", "protocol": HOSTILE_TEXT, "command": f"bench run {HOSTILE_TEXT}"}
         cell["failed"] = [{"id": HOSTILE_TEXT, "seed": 0, "status": "failed", "error": HOSTILE_TEXT}]
@@ -77,8 +84,8 @@ def hostile_board() -> dict[str, Any]:
         "high": 1.8,
         "metrics": {"error": [1.7, 1.6, 1.8, 2]},
     }
-    made["suites"][HOSTILE_TEXT] = {"version": 1, "title": HOSTILE_TEXT, "holes": 0, "failed": 0}
-    return made
+    made["suites"][HOSTILE_TEXT] = {"version": 1, "title": HOSTILE_TEXT, "missing": 0, "failed": 0}
+    return Board.model_validate(made)
 
 
 def _leak(defense: str, attack: str) -> float:
@@ -167,7 +174,7 @@ def _samples(draw: random.Random, leak: float) -> list[dict[str, Any]]:
 def _defense(draw: random.Random, place: tuple[str, str, str], cells: list[dict[str, Any]]) -> dict[str, Any]:
     here = [c for c in cells if (c["dataset"], c["encoder"], c["defense"]) == place and c["value"] is not None]
     top = max(here, key=lambda c: c["value"]) if here else None
-    worst = {n: top[n] for n in ("attack", "value", "low", "high", "protocol")} if top else None
+    worst = {n: top[n] for n in ("attack", "metric", "value", "low", "high", "protocol")} if top else None
     dataset, encoder, defense = place
     keeps = {"none": 1.0, "mix-only": 0.98}.get(defense, 0.1 if "8.0" in defense else draw.uniform(0.2, 0.7))
     mean = round(0.51 + 0.25 * keeps, 3)

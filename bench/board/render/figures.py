@@ -1,6 +1,6 @@
-"""The leaderboard's pictures, as SVG and PNG: leak against utility, against ε, against m and k; a heat map; sentences.
+"""The leaderboard's figures, as SVG and PNG: leak against utility, against ε, against m and k; a heat map; sentences.
 
-A picture whose numbers the board does not have is left out: an empty frame would say that there is nothing to see.
+A figure whose numbers the board does not have is left out: an empty frame would say that there is nothing to see.
 """
 
 from __future__ import annotations
@@ -9,36 +9,36 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from bench.board.render import figures_tables
-from bench.board.render.drawing import (
-    Cell,
-    Line,
-    brief,
-    clean,
+from bench.board.model import Board, BoardCell, DefenseRow
+from bench.board.render import table_figures
+from bench.board.render.plotting import (
+    Curve,
     curves,
+    fix_layout,
     grid,
+    label_points,
     leak,
-    looks,
-    named,
+    main_suite,
     number,
-    picture,
+    one_line,
     places,
-    settle,
-    suite_of,
+    rendered,
+    short_label,
+    styles,
 )
 from bench.plugins.labels import parse_label
 
 PANELS = 4
 
 
-def draw(board: dict[str, Any]) -> dict[str, str | bytes]:
+def draw(board: Board) -> dict[str, str | bytes]:
     """Path below leaderboards/ → content."""
     makers = {
         "leakage-utility": leakage_utility,
         "success-epsilon": success_epsilon,
         "recall-mk": recall_mk,
-        "heatmap": figures_tables.heatmap,
-        "reconstructions": figures_tables.reconstructions,
+        "heatmap": table_figures.heatmap,
+        "reconstructions": table_figures.reconstructions,
     }
     found: dict[str, str | bytes] = {}
     for name, make in makers.items():
@@ -47,84 +47,88 @@ def draw(board: dict[str, Any]) -> dict[str, str | bytes]:
     return found
 
 
-def leakage_utility(board: dict[str, Any]) -> dict[str, bytes] | None:
+def leakage_utility(board: Board) -> dict[str, bytes] | None:
     """What the worst attack finds against what the task still reaches: one point per defense and setting."""
-    first = suite_of(board)
-    entries: dict[tuple[str, ...], Cell] = {}
+    first = main_suite(board)
+    entries: dict[tuple[str, str, str], DefenseRow] = {}
     # Of a defense that several suites hold, the main suite's line.
-    for entry in sorted(board["defenses"], key=lambda e: e["suite"] == first):
-        if entry.get("utility") and (entry.get("worst") or {}).get("value") is not None:
-            entries[entry["dataset"], entry["encoder"], entry["defense"]] = entry
+    for entry in sorted(board.defenses, key=lambda e: e.suite == first):
+        if entry.utility and entry.worst:
+            entries[entry.target] = entry
     panels = places((e for e in entries.values()), PANELS)
     # A line of one point compares nothing.
     panels = [p for p in panels if sum(key[:2] == p for key in entries) > 1]
     if not panels:
         return None
     names = sorted({parse_label(key[2])[0] for key in entries})
-    look = looks(names)
+    look = styles(names)
 
     def put(figure: Any) -> None:
         across = min(len(panels), 2)
         shown = []
         for place, axis in zip(panels, grid(figure, len(panels), across), strict=True):
             here = [entries[key] for key in sorted(entries) if key[:2] == place]
-            metric = next(iter(here[0]["utility"]))
-            here = [e for e in here if metric in e["utility"]]
-            points = [(e["utility"][metric][0], e["worst"]["value"]) for e in here]
-            for entry, (x, y) in zip(here, points, strict=True):
-                deviation = entry["utility"][metric][1]
-                style = {**look[parse_label(entry["defense"])[0]], "linestyle": "none", "markerfacecolor": "white"}
+            metric = next(iter(here[0].utility or {}))
+            known = [(e, e.utility[metric], e.worst) for e in here if e.utility and e.worst and metric in e.utility]
+            points = [(utility.mean or 0.0, worst.value) for _, utility, worst in known]
+            for (entry, utility, _), (x, y) in zip(known, points, strict=True):
+                deviation = utility.deviation
+                style = {**look[parse_label(entry.defense)[0]], "linestyle": "none", "markerfacecolor": "white"}
                 axis.errorbar(x, y, xerr=deviation or None, ecolor="0.6", elinewidth=0.6, **style, zorder=3)
-            _, _, undefended, majority = here[0]["utility"][metric]
-            for value, said in ((undefended, "no defense"), (majority, "constant answer")):
+            first = known[0][1]
+            for value, said in ((first.undefended, "no defense"), (first.majority, "constant answer")):
                 if value is not None:
                     axis.axvline(value, lw=0.6, ls=":" if said != "no defense" else "--", color="0.5", zorder=0)
                     axis.text(value, 1.22, said, fontsize=6.5, color="0.35", ha="center", va="bottom", clip_on=False)
             axis.set(
                 ylim=(-0.08, 1.2),
                 yticks=[0, 0.25, 0.5, 0.75, 1],
-                xlabel=f"utility: {clean(metric)}",
+                xlabel=f"utility: {one_line(metric)}",
                 ylabel="leak of the worst case",
             )
-            axis.set_title(clean(", ".join(place)), pad=16)
+            axis.set_title(one_line(", ".join(place)), pad=16)
             axis.margins(x=0.2)
-            shown.append((axis, *_heaps(points, _labels([e["defense"] for e in here]))))
-        handles = [_handle(clean(name), look[name]) for name in names]
+            shown.append((axis, *merge_labels(points, distinct_labels([e.defense for e, _, _ in known]))))
+        handles = [_handle(one_line(name), look[name]) for name in names]
         figure.legend(handles=handles, loc="outside lower center", ncols=min(len(names), 4), frameon=False, fontsize=7)
-        settle(figure)
+        fix_layout(figure)
         for axis, points, texts in shown:
-            named(axis, points, texts)
+            label_points(axis, points, texts)
 
     rows = -(-len(panels) // 2)
-    return picture(put, 3.9 * min(len(panels), 2) + 0.4, 3.4 * rows + 0.4)
+    return rendered(put, 3.9 * min(len(panels), 2) + 0.4, 3.4 * rows + 0.4)
 
 
-def _labels(defenses: Sequence[str]) -> list[str]:
+def distinct_labels(defenses: Sequence[str]) -> list[str]:
     """Short, and none twice: points of two families may coincide."""
-    short = Counter(map(brief, defenses))
+    short = Counter(map(short_label, defenses))
     return [
-        brief(d) if short[brief(d)] == 1 else f"{clean(parse_label(d)[0].removeprefix('dp-ie-'), 20)} {brief(d)}"
+        short_label(d)
+        if short[short_label(d)] == 1
+        else f"{one_line(parse_label(d)[0].removeprefix('dp-ie-'), 20)} {short_label(d)}"
         for d in defenses
     ]
 
 
-def _heaps(points: Sequence[tuple[float, float]], labels: Sequence[str]) -> tuple[list[tuple[float, float]], list[str]]:
-    """One label for points whose marks lie on each other: what adds nothing and leaks nothing is one place."""
+def merge_labels(
+    points: Sequence[tuple[float, float]], labels: Sequence[str]
+) -> tuple[list[tuple[float, float]], list[str]]:
+    """One label for points whose markers overlap."""
     wide, high = 0.01 * (max(x for x, _ in points) - min(x for x, _ in points)), 0.035
-    heaps: list[list[int]] = []
-    # From above and below at once: what leaks all and what leaks nothing are the heaps that others join.
+    groups: list[list[int]] = []
+    # From above and below at once: points that leak all or nothing are the groups that others join.
     for i in sorted(range(len(points)), key=lambda i: (min(points[i][1], 1 - points[i][1]), i)):
         x, y = points[i]
-        near = [h for h in heaps if abs(x - points[h[0]][0]) <= wide and abs(y - points[h[0]][1]) <= high]
+        near = [h for h in groups if abs(x - points[h[0]][0]) <= wide and abs(y - points[h[0]][1]) <= high]
         if near:
             min(near, key=lambda h: abs(y - points[h[0]][1])).append(i)
         else:
-            heaps.append([i])
+            groups.append([i])
     said = []
-    for members in heaps:
+    for members in groups:
         names = [labels[i] for i in members]
         said.append("; ".join(names if len(names) < 4 else [*names[:2], f"{len(names) - 2} more"]))
-    return [points[members[0]] for members in heaps], said
+    return [points[members[0]] for members in groups], said
 
 
 def _handle(name: str, look: dict[str, Any]) -> Any:
@@ -133,42 +137,45 @@ def _handle(name: str, look: dict[str, Any]) -> Any:
     return Line2D([], [], **{**look, "linestyle": "none"}, markerfacecolor="white", label=name)
 
 
-def success_epsilon(board: dict[str, Any]) -> dict[str, bytes] | None:
+def success_epsilon(board: Board) -> dict[str, bytes] | None:
     """The leak against the ε that is claimed; below each, the ε that holds for what the attacks see."""
-    groups: dict[tuple[tuple[str, str], str], list[Cell]] = defaultdict(list)
-    for cell in board["cells"]:
-        nominal = number((cell.get("epsilon") or {}).get("nominal"))
-        if leak(cell) is not None and nominal is not None and nominal > 0:
-            name, options = parse_label(cell["defense"])
+    groups: dict[tuple[tuple[str, str], str], list[BoardCell]] = defaultdict(list)
+    for cell in board.cells:
+        if leak(cell) is not None and cell.epsilon and cell.epsilon.nominal > 0:
+            name, options = parse_label(cell.defense)
             rule = options.get("calibration", "")
             kind = f"{name}, {rule} calibration" if rule else name
-            groups[(cell["dataset"], cell["encoder"]), kind].append(cell)
-    groups = {key: cells for key, cells in groups.items() if len({c["epsilon"]["nominal"] for c in cells}) > 1}
+            groups[cell.place, kind].append(cell)
+    groups = {key: cells for key, cells in groups.items() if len({_nominal(c) for c in cells}) > 1}
     if not groups:
         return None
     chosen = places((c for cells in groups.values() for c in cells), PANELS)
     panels = [key for place in chosen for key in sorted(groups) if key[0] == place]
-    look = looks(cell["attack"] for cells in groups.values() for cell in cells)
+    look = styles(cell.attack for cells in groups.values() for cell in cells)
 
     def put(figure: Any) -> None:
         for key, axis in zip(panels, grid(figure, len(panels), min(len(panels), 2)), strict=True):
             (dataset, encoder), kind = key
-            steps: dict[float, list[Any]] = defaultdict(list)
+            steps: dict[float, list[float]] = defaultdict(list)
             for cell in groups[key]:
-                steps[cell["epsilon"]["nominal"]].append(cell["epsilon"].get("accounted"))
+                steps[_nominal(cell)] += [cell.epsilon.accounted] if cell.epsilon else []
             ticks = sorted(steps)
-            found = [(float(ticks.index(cell["epsilon"]["nominal"])), cell) for cell in groups[key]]
-            curves(axis, len(ticks), _lines(found, look))
-            said = [f"{_short(t)} → {_held(steps[t])}" for t in ticks]
+            found = [(float(ticks.index(_nominal(cell))), cell) for cell in groups[key]]
+            curves(axis, len(ticks), protocol_curves(found, look))
+            said = [f"{short_number(t)} → {epsilon_range(steps[t])}" for t in ticks]
             axis.set_xticks(range(len(ticks)), said, fontsize=6.5, rotation=90)
             axis.set(xlabel="ε claimed → ε that holds, by protocol", ylabel="leak")
-            axis.set_title(clean(f"{dataset}, {encoder}: {kind}", 60))
+            axis.set_title(one_line(f"{dataset}, {encoder}: {kind}", 60))
 
     rows = -(-len(panels) // 2)
-    return picture(put, 3.9 * min(len(panels), 2), 2.8 * rows)
+    return rendered(put, 3.9 * min(len(panels), 2), 2.8 * rows)
 
 
-def _lines(found: Sequence[tuple[float, Cell]], look: dict[str, dict[str, Any]]) -> list[Line]:
+def _nominal(cell: BoardCell) -> float:
+    return cell.epsilon.nominal if cell.epsilon else 0.0
+
+
+def protocol_curves(found: Sequence[tuple[float, BoardCell]], look: dict[str, dict[str, Any]]) -> list[Curve]:
     """A line is of one attack and one protocol, since two protocols do not compare.
 
     Of an attack's protocols the one with most points is drawn, then any other that goes where none before it does,
@@ -176,35 +183,32 @@ def _lines(found: Sequence[tuple[float, Cell]], look: dict[str, dict[str, Any]])
     """
     protocols: dict[str, dict[str, dict[float, float]]] = defaultdict(lambda: defaultdict(dict))
     for x, cell in found:
-        protocols[cell["attack"]][cell["protocol"]][x] = cell["value"]
+        protocols[cell.attack][cell.protocol][x] = cell.value or 0.0
     lines = []
     for attack, some in sorted(protocols.items()):
         first, *others = sorted(some, key=lambda name: (-len(some[name]), -sum(some[name].values()), name))
-        lines.append(Line(attack, look[attack], sorted(some[first].items())))
+        lines.append(Curve(attack, look[attack], sorted(some[first].items())))
         seen = set(some[first])
         for other in others:
             if len(some[other]) > 1 and not seen.issuperset(some[other]):
-                lines.append(Line(f"{attack}, {_apart(other, first)}", look[attack], sorted(some[other].items())))
+                lines.append(Curve(f"{attack}, {_difference(other, first)}", look[attack], sorted(some[other].items())))
                 seen.update(some[other])
     # A line of one point compares nothing.
     return [line for line in lines if len(line.points) > 1] or lines
 
 
-def _apart(protocol: str, other: str) -> str:
+def _difference(protocol: str, other: str) -> str:
     """The words of a protocol that another does not have."""
     words = other.split(", ")
     return ", ".join(word for word in protocol.split(", ") if word not in words) or protocol
 
 
-def _held(accounted: Sequence[Any]) -> str:
+def epsilon_range(accounted: Sequence[float]) -> str:
     """From the least to the most: attacks that see more encodings of a sentence see more of its budget spent."""
-    found = sorted(value for value in map(number, accounted) if value is not None)
-    if not found:
-        return "?"
-    return "–".join(dict.fromkeys(map(_short, (found[0], found[-1]))))
+    return "–".join(dict.fromkeys(map(short_number, (min(accounted), max(accounted)))))
 
 
-def _short(value: float) -> str:
+def short_number(value: float) -> str:
     """Three digits at most, so that neighbours on an axis do not touch: 108,123 is 108k."""
     said = float(f"{value:.3g}")
     for unit, letter in ((1e6, "M"), (1e3, "k")):
@@ -213,15 +217,15 @@ def _short(value: float) -> str:
     return f"{said:.3g}"
 
 
-def recall_mk(board: dict[str, Any]) -> dict[str, bytes] | None:
+def recall_mk(board: Board) -> dict[str, bytes] | None:
     """Recall against the number of masks m and against the number of mixed sentences k, the other held fixed."""
-    groups: dict[tuple[str, str, str], dict[tuple[str, str], list[Cell]]] = defaultdict(lambda: defaultdict(list))
-    for cell in board["cells"]:
-        name, options = parse_label(cell["defense"])
+    groups: dict[tuple[str, str, str], dict[tuple[str, str], list[BoardCell]]] = defaultdict(lambda: defaultdict(list))
+    for cell in board.cells:
+        name, options = parse_label(cell.defense)
         masked = number(options.get("m")) not in (None, 0.0) and number(options.get("k")) is not None
-        # Noise is another question, and has a picture of its own.
-        if masked and cell["metric"] == "recall" and cell["value"] is not None and not cell.get("epsilon"):
-            groups[cell["dataset"], cell["encoder"], name][options["m"], options["k"]].append(cell)
+        # Noise is another question, and has a figure of its own.
+        if masked and cell.metric == "recall" and cell.value is not None and not cell.epsilon:
+            groups[cell.dataset, cell.encoder, name][options["m"], options["k"]].append(cell)
     ranked = sorted(groups, key=lambda key: (-len(groups[key]), key))[:PANELS]
     panels = []
     for key in ranked:
@@ -232,7 +236,7 @@ def recall_mk(board: dict[str, Any]) -> dict[str, bytes] | None:
                 panels.append((key, axis_of, fixed, steps))
     if not panels:
         return None
-    look = looks(c["attack"] for key in ranked for cells in groups[key].values() for c in cells)
+    look = styles(c.attack for key in ranked for cells in groups[key].values() for c in cells)
 
     def put(figure: Any) -> None:
         for (key, axis_of, fixed, steps), axis in zip(
@@ -240,10 +244,10 @@ def recall_mk(board: dict[str, Any]) -> dict[str, bytes] | None:
         ):
             pairs = [(step, fixed) if axis_of == 0 else (fixed, step) for step in steps]
             found = [(float(x), cell) for x, pair in enumerate(pairs) for cell in groups[key].get(pair, ())]
-            curves(axis, len(steps), _lines(found, look))
+            curves(axis, len(steps), protocol_curves(found, look))
             axis.set_xticks(range(len(steps)), ["∞" if step == "inf" else step for step in steps])
             axis.set(xlabel=("masks m", "mixed sentences k")[axis_of], ylabel="recall")
-            held = f"{('k', 'm')[axis_of]} = {'∞' if fixed == 'inf' else fixed}"
-            axis.set_title(clean(f"{key[0]}, {key[1]}: {key[2]}, {held}", 60))
+            fixed_at = f"{('k', 'm')[axis_of]} = {'∞' if fixed == 'inf' else fixed}"
+            axis.set_title(one_line(f"{key[0]}, {key[1]}: {key[2]}, {fixed_at}", 60))
 
-    return picture(put, 3.9 * min(len(panels), 2), 2.4 * -(-len(panels) // 2))
+    return rendered(put, 3.9 * min(len(panels), 2), 2.4 * -(-len(panels) // 2))

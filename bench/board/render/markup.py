@@ -74,7 +74,7 @@ def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join("<br>".join(parts).replace("|", "\\|") for parts in lines) + " |"
 
 
-# What the board itself writes into a line, and what a stranger may write as well: an id, a link to a neighbouring
+# What the board itself writes into a line, and what a plugin author may write as well: an id, a link to a neighbouring
 # board, an interval that is no link's text.
 _OURS = r"`\w+`|\[[\w .+-]+\]\(boards/[\w.+-][\w .+-]*\.md\)|\[-?[\d.]+, -?[\d.]+\](?![(\[:])"
 # Everything else that Markdown, as GitHub reads it, makes something of. An underscore inside a word is nothing to it,
@@ -113,6 +113,7 @@ SIGNS = {
     "±": "$\\pm$",
     "→": "$\\to$",
     "↑": "$\\uparrow$",
+    "↻": "$\\hookleftarrow$",
     "✗": "$\\otimes$",
     "ε": "$\\varepsilon$",
     "≥": "$\\ge$",

@@ -53,9 +53,17 @@ def test_thousands_are_left_to_the_board() -> None:
 
 
 def test_utility_is_a_mean_over_seeds_beside_the_undefended_figure() -> None:
-    said = text(utility_record("none", 0.9), utility_record("mix", 0.6), utility_record("mix", 0.8, seed=1))
-    (row,) = [line.split("│")[1:-1] for line in said.splitlines() if "│ mix" in line]
-    assert [word.strip() for word in row][3:-1] == ["accuracy", "0.700", "0.141", "2", "0.900", "0.500"]
+    records = [utility_record("none", 0.9), utility_record("mix", 0.6), utility_record("mix", 0.8, seed=1)]
+    said = text(*records)
+    (row,) = (line for line in said.splitlines() if "mix" in line)
+    assert [part.strip() for part in row.strip("│").split("│")] == (
+        ["demo", "toy", "mix", "accuracy", "0.700", "0.141", "2", "0.900", "0.500"]
+    )
+    assert "undefended: what the same training reaches without a defense" in said
+
+
+def test_metrics_are_explained_below_the_table() -> None:
+    assert "recall: share of all sentences mixed into an encoding" in text(attack_record())
 
 
 def test_training_that_failed_is_said_and_counts_in_no_mean() -> None:

@@ -5,7 +5,8 @@ import pytest
 
 from bench.board.bootstrap import Bootstrap
 from bench.board.pooling import cell
-from bench.board.ranking import Arena, Entry, ranked
+from bench.board.ranking import Experiment, Rivals, rank
+from bench.board.staleness import StaleRecords
 from bench.records.model import AttackRecord
 from tests.helpers.records import attack_record
 
@@ -13,13 +14,13 @@ RNG = np.random.default_rng(0)
 EASE = RNG.permutation(1000) / 1000
 
 
-def entry(*records: AttackRecord) -> Entry:
-    return Entry(records, cell(records))
+def entry(*records: AttackRecord) -> Experiment:
+    return Experiment(records, cell(records, StaleRecords([])))
 
 
-def tiers(*entries: Entry) -> dict[str, tuple[int | None, str | None]]:
+def tiers(*entries: Experiment) -> dict[str, tuple[int | None, str | None]]:
     bootstrap = Bootstrap([r for e in entries for r in e.records])
-    return {row["defense"]: (row["tier"], row["basis"]) for row in ranked(bootstrap, entries)}
+    return {row.defense: (row.tier, row.basis) for row in rank("main", bootstrap, entries)}
 
 
 def test_pairing_tells_apart_what_intervals_cannot() -> None:
@@ -32,16 +33,16 @@ def test_pairing_tells_apart_what_intervals_cannot() -> None:
 
 def test_the_bootstrap_agrees_with_the_error_of_a_mean() -> None:
     values = RNG.random(400)
-    bootstrap = Bootstrap([attack_record(leak=values)])
-    (means,) = bootstrap._means.values()
+    record = attack_record(leak=values)
+    means = Bootstrap([record]).means(record)
     assert means.std() == pytest.approx(values.std() / 20, rel=0.1)
     assert means.mean() == pytest.approx(values.mean(), abs=0.002)
 
 
 def test_values_that_are_not_known_do_not_count() -> None:
     values = np.where(EASE < 0.5, np.nan, 1.0)
-    (means,) = Bootstrap([attack_record(leak=values)])._means.values()
-    assert means == pytest.approx(1.0)
+    record = attack_record(leak=values)
+    assert Bootstrap([record]).means(record) == pytest.approx(1.0)
     assert not Bootstrap([attack_record(leak=[np.nan, np.nan])]).known([attack_record(leak=[np.nan, np.nan])])
 
 
@@ -91,9 +92,9 @@ def test_stronger_means_another_attack_and_significantly() -> None:
     )
     apart = attack_record(attack="y", leak=EASE < 0.95, protocol={"coverage": 0.5})
     entries = [entry(r) for r in (weak, same, strong, apart)]
-    arena = Arena(Bootstrap([weak, same, strong, apart]), entries)
+    arena = Rivals(Bootstrap([weak, same, strong, apart]), entries)
     assert [arena.stronger(e.cell) for e in entries] == ["x", "x", None, None]
-    alone = Arena(Bootstrap([weak, same]), entries[:2])
+    alone = Rivals(Bootstrap([weak, same]), entries[:2])
     assert alone.stronger(entries[0].cell) is None
 
 
@@ -118,4 +119,4 @@ def test_a_rival_that_guesses_is_not_stronger() -> None:
     chance = {"random": 0.3, "random_low": 0.2, "random_high": 0.4}
     weak, rival = attack_record(leak=EASE < 0), attack_record(attack="x", leak=EASE < 0.3, random=chance)
     entries = [entry(weak), entry(rival)]
-    assert Arena(Bootstrap([weak, rival]), entries).stronger(entries[0].cell) is None
+    assert Rivals(Bootstrap([weak, rival]), entries).stronger(entries[0].cell) is None

@@ -113,7 +113,7 @@ def test_the_readme_gets_a_summary_between_its_markers(bench: Run, home: Path) -
     (home / "README.md").write_text("no markers")
     done = bench("leaderboard")
     assert done.returncode == 0
-    assert "README.md: no summary, for want of the lines <!-- board:start -->" in done.stderr
+    assert "README.md: no summary: the lines <!-- board:start -->" in done.stderr
     assert (home / "README.md").read_text() == "no markers"
     assert bench("leaderboard", "--check").returncode == 0
 
@@ -194,7 +194,7 @@ def test_other_protocols_are_other_columns() -> None:
     assert "| rss<br>200 × 1<br>recall | rss<br>200 × 1, coverage 0.5<br>recall |" in table
 
 
-def test_theirs_and_ours_stand_side_by_side_and_holes_are_said() -> None:
+def test_theirs_and_ours_stand_side_by_side_and_missing_cells_are_said() -> None:
     table = texts(attack_record("texthide", leak=np.arange(1000) < 10, suites={"texthide-table3": 1}))[
         "boards/texthide-table3.md"
     ]

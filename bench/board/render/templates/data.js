@@ -1,4 +1,4 @@
-// The board, unpacked from the JSON in the page (bench/board/render/packing.py says how it was packed).
+// The board, unpacked from the JSON in the page (bench/board/render/page_data.py says how it was packed).
 
 const packed = JSON.parse(document.getElementById("data").textContent);
 

@@ -40,14 +40,15 @@ const facts = (cell) => {
     known(cell.peak_mib) && `${Math.round(cell.peak_mib).toLocaleString("en")} MiB at most`,
   ].filter(Boolean);
   const lines = [
+    ["Stale records", cell.stale.length && `code has changed since: ${cell.stale.join(", ")}`],
     ["Attacker sees", cell.sees.join(", ")],
     ["Protocol", `${cell.protocol}; seeds ${cell.seeds.join(", ")}`],
     ["Random level", known(cell.random) && `${exact(cell.random)}${chance}`],
     ["ε claimed → accounted", claim(cell.epsilon)],
-    ["Cost of a run", cost.join(", ")],
+    ["Time and memory of a run", cost.join(", ")],
     ["Suites", cell.suites.join(", ")],
     ["Stronger attack", cell.stronger],
-    ["Marks", marksOf(cell).map((m) => `${MARKS[m][0]} ${MARKS[m][1]}`).join("; ")],
+    ["Marks", marksOf(cell).map((m) => `${MARKS[m][0]} ${MARKS[m][1]}: ${MARKS[m][2]}`).join("; ")],
   ];
   return el("dl", {}, lines.filter(([, said]) => said).map(([name, said]) => el("div", {}, el("dt", {}, name), el("dd", {}, said))));
 };
@@ -105,7 +106,8 @@ const others = (cell) => {
 const fill = (cell) => {
   const samples = samplesOf(cell);
   const failed = (f) => el("li", {}, `seed ${f.seed}, ${f.status}: `, el("span", { class: "error" }, f.error ?? ""), el("code", {}, f.id));
-  const line = ([name, value, low, high, chance]) => [name, number(value), range(low, high), exact(chance)];
+  const named = (name) => el("span", { title: packed.explanations[name] ?? null }, name);
+  const line = ([name, value, low, high, chance]) => [named(name), number(value), range(low, high), exact(chance)];
   $("detail").replaceChildren(
     el(
       "header",

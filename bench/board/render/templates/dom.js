@@ -35,28 +35,30 @@ const claim = (epsilon) => {
 
 const seconds = (s) => (known(s) ? (s < 10 ? s.toFixed(1) : Math.round(s).toLocaleString("en")) : "–");
 
+const count = (value) => (known(value) ? Math.round(value).toLocaleString("en") : "–");
+
+// How columns write their values: the formats of bench/board/formats.py that page_data.py names.
+const FORMATS = { number, seconds, count, epsilon: claim, text: (value) => (known(value) ? String(value) : "–") };
+
 // Labels break after a colon or a comma, nowhere else.
 const label = (text) => text.split(/(?<=[:,])/).flatMap((part, i) => (i ? [el("wbr"), part] : [part]));
 
-// Signs, not colours: they print, and a screen reader says the words.
-const MARKS = {
-  random: ["≈", "at random level"],
-  stronger: ["↑", "stronger attack known"],
-  failed: ["✗", "runs failed"],
-  published: ["†", "published value beside ours"],
-  sealed: ["‡", "sealed run"],
-};
+// Signs, not colours: they print, and a screen reader says the words. Mark → sign, title, explanation.
+const MARKS = packed.marks;
 
 const marksOf = (cell) => [...cell.marks, ...(cell.published.length ? ["published"] : [])].filter((m) => m in MARKS);
 
-const meant = (cell, mark) => (mark === "failed" ? `${cell.failed.length} of ${cell.seeds.length} runs failed` : MARKS[mark][1]);
+const describeMark = (cell, mark) => {
+  if (mark === "failed") return `${cell.failed.length} of ${cell.seeds.length} runs failed`;
+  return mark === "stale" ? `stale records: ${cell.stale.join(", ")} changed` : MARKS[mark][1];
+};
 
 const marks = (cell) =>
-  el("span", { class: "marks" }, marksOf(cell).map((m) => el("abbr", { title: meant(cell, m) }, MARKS[m][0])));
+  el("span", { class: "marks" }, marksOf(cell).map((m) => el("abbr", { title: `${describeMark(cell, m)}: ${MARKS[m][2]}` }, MARKS[m][0])));
 
-const spoken = (cell) => {
+const ariaLabel = (cell) => {
   const said = cell.value === null ? "failed" : `${number(cell.value)} ${range(cell.low, cell.high)}`;
-  return [`${cell.attack} on ${cell.defense}: ${said}`, ...marksOf(cell).map((m) => meant(cell, m))].join(", ");
+  return [`${cell.attack} on ${cell.defense}: ${said}`, ...marksOf(cell).map((m) => describeMark(cell, m))].join(", ");
 };
 
 // Shares of what is private; an attack that is judged by anything else is shown and not ranked.
@@ -66,21 +68,21 @@ const ranks = (cell) => cell.value !== null && (cell.metric === "recall" || cell
 const leak = (cell, ...beside) =>
   el(
     "button",
-    { type: "button", class: cell.value === null ? "leak none" : "leak", "data-cell": cell.index, "aria-label": spoken(cell) },
+    { type: "button", class: cell.value === null ? "leak none" : "leak", "data-cell": cell.index, "aria-label": ariaLabel(cell) },
     el("span", { class: "number" }, beside, marks(cell), cell.value === null ? "failed" : number(cell.value)),
     cell.value === null || ranks(cell)
       ? el("span", { class: "track", "aria-hidden": "true", "--v": Math.min(Math.max(cell.value ?? 0, 0), 1) })
       : el("small", {}, cell.metric),
   );
 
-// A header that sorts. `sort` is a key, with a minus in front for descending.
-const sortable = (key, label, sort, props) => {
+// A header that sorts. `sort` is a key, with a minus in front for descending; `title` explains the column.
+const sortable = (key, label, sort, props, title) => {
   const now = sort === key ? "ascending" : sort === `-${key}` ? "descending" : null;
   const sign = now === "ascending" ? "▲" : now === "descending" ? "▼" : "";
   return el(
     "th",
     { scope: "col", ...props, "aria-sort": now ?? "none" },
-    el("button", { type: "button", "data-sort": key }, label, el("span", { class: "sign", "aria-hidden": "true" }, sign)),
+    el("button", { type: "button", "data-sort": key, title }, label, el("span", { class: "sign", "aria-hidden": "true" }, sign)),
   );
 };
 

@@ -22,11 +22,11 @@ const prepare = () => {
   for (const name of ["dataset", "encoder"]) select(name, [["", "all"], ...plainly(cells.map((c) => c[name]))]);
   for (const name of ["defense", "attack"]) select(name, [["", "all"], ...settings(cells.map((c) => c[name]))]);
   $("sees").append(...KNOWLEDGE.map((w) => el("label", {}, el("input", { type: "checkbox", value: w }), w)));
-  const used = Object.entries(MARKS).filter(([m]) => cells.some((c) => marksOf(c).includes(m))).map(([, sign]) => sign);
-  $("legend").append(...used.map(([sign, said]) => el("li", {}, el("b", {}, sign), ` ${said}`)));
+  const used = Object.entries(MARKS).filter(([m]) => cells.some((c) => marksOf(c).includes(m))).map(([, mark]) => mark);
+  $("legend").append(...used.map(([sign, title, said]) => el("li", { title: said }, el("b", {}, sign), ` ${title}`)));
   const failed = cells.reduce((sum, c) => sum + c.failed.length, 0);
   const n = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
-  const lost = failed ? `, ${failed.toLocaleString("en")} of them failed` : "";
+  const lost = [[failed, "failed"], [packed.stale, "stale"]].filter(([count]) => count).map(([count, what]) => `, ${count.toLocaleString("en")} of them ${what}`).join("");
   const size = `${n(cells.length, "cell")} from ${n(packed.records, "record")}${lost}`;
   $("about").textContent = `What attacks read out of text that defenses hide: ${size}.`;
   const link = (path) => [el("a", { href: `../${path}` }, path.replace(/^pictures\/|\.svg$/g, "").replaceAll("-", " ")), " "];
@@ -47,8 +47,8 @@ const controls = () => {
   $("active").textContent = active ? ` (${active})` : "";
   const suite = Object.hasOwn(packed.suites, state.suite) ? packed.suites[state.suite] : null;
   const version = known(suite?.version) ? `, version ${suite.version}` : "";
-  const gaps = suite ? [[suite.holes, "cells not run"], [suite.failed, "failed"]].filter(([count]) => count) : [];
-  // Where the suite's file could not be read, no holes were counted: that is not the same as none.
+  const gaps = suite ? [[suite.missing, "cells not run"], [suite.failed, "failed"], [suite.stale, "stale records"]].filter(([count]) => count) : [];
+  // Where the suite's file could not be read, nothing missing was counted: that is not the same as nothing.
   const unknown = suite?.problem ? `What is missing is not known: ${suite.problem}.` : "";
   const said = suite ? [`${state.suite}${version}`, suite.title].filter(Boolean).join(": ") : "";
   $("suite").textContent = suite

@@ -80,7 +80,7 @@ const KEYS = {
 
 const order = (lines) => {
   const key = state.order.replace(/^-/, "");
-  const value = key.startsWith("attack:") ? (l) => l.attacks.get(key.slice(7))?.[0].value : (KEYS[key] ?? KEYS.worst);
+  const value = key.startsWith("attack:") ? (l) => l.attacks.get(key.slice(7))?.[0].value : (KEYS[key] ?? (FURTHER.some((c) => c.key === key) ? (l) => l.rank?.[key] : KEYS.worst));
   return [...lines].sort(by(KEYS.defense, false)).sort(by(value, state.order.startsWith("-")));
 };
 
@@ -91,6 +91,14 @@ const cellOf = (line, attack) => {
   return el("td", { class: cell.marks.includes("random") ? "right chance" : "right" }, leak(cell, also));
 };
 
+// A column that bench/board/columns.py has and this file does not know is shown as its format says.
+const DRAWN_COLUMNS = new Set(["defense", "tier", "worst", "epsilon", "utility"]);
+const FURTHER = packed.titles.defenses.filter((c) => !DRAWN_COLUMNS.has(c.key));
+const header = (key, kind = "") => {
+  const { title, explanation } = packed.titles.defenses.find((c) => c.key === key);
+  return sortable(key, title, state.order, { class: kind }, explanation);
+};
+
 const section = (list) => {
   const lines = [...grouped(list, (c) => c.defense)].map(([defense, same]) => lineOf(defense, same));
   const reach = (name) => Math.max(...lines.map((l) => reached(l.attacks.get(name)?.[0])));
@@ -99,18 +107,19 @@ const section = (list) => {
   const attacks = [...new Set(list.map((c) => c.attack))].sort((a, b) => sum(b) - sum(a) || reach(b) - reach(a));
   const tiers = wholeThreat() && lines.some((l) => l.rank);
   const private_ = lines.some((l) => l.epsilon);
-  const costs = lines.some((l) => useful(l));
+  const measured = lines.some((l) => useful(l));
   const protocols = [...new Set(list.map((c) => c.protocol))];
   const about = protocols.length > 3 ? `${protocols.length} protocols` : protocols.join("; ");
   const head = el(
     "tr",
     {},
-    sortable("defense", "Defense", state.order),
-    tiers && sortable("tier", "Tier", state.order, { class: "right" }),
-    sortable("worst", "Worst case", state.order, { class: "right" }),
-    attacks.map((a) => sortable(`attack:${a}`, a, state.order, { class: "right code" })),
-    private_ && sortable("epsilon", "ε claimed → accounted", state.order, { class: "right wrap" }),
-    costs && sortable("utility", "Utility", state.order, { class: "right" }),
+    header("defense"),
+    tiers && header("tier", "right"),
+    header("worst", "right"),
+    attacks.map((a) => sortable(`attack:${a}`, a, state.order, { class: "right code" }, "this attack's leak on each defense")),
+    private_ && header("epsilon", "right wrap"),
+    measured && header("utility", "right wrap"),
+    FURTHER.map((c) => header(c.key, c.numeric ? "right" : "")),
   );
   const body = order(lines).map((line) =>
     el(
@@ -121,7 +130,8 @@ const section = (list) => {
       worstOf(line),
       attacks.map((a) => cellOf(line, a)),
       private_ && el("td", { class: "right" }, claim(line.epsilon)),
-      costs && utility(line),
+      measured && utility(line),
+      FURTHER.map((c) => el("td", { class: c.numeric ? "right" : "" }, FORMATS[c.format](line.rank?.[c.key]))),
     ),
   );
   const name = `${list[0].dataset}, ${list[0].encoder}`;

@@ -1,4 +1,4 @@
-"""What the leaderboard's pictures share: one look, the same bytes every time, and labels that do not lie on each other.
+"""What the leaderboard's figures share: one style, the same bytes every time, and labels that do not overlap.
 
 Black on white; attacks differ by marker and line, values by number, so that nothing is lost without colour.
 """
@@ -8,8 +8,12 @@ from __future__ import annotations
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+from bench.board.model import Board, BoardCell
+from bench.board.pooling import LEAKS
 
 STYLE = {
     # The font that matplotlib brings along: others depend on the machine.
@@ -33,11 +37,10 @@ STYLE = {
 }
 MARKERS = "os^DvPX*<>ph"
 LINES = ("-", "--", "-.", ":")
-Cell = dict[str, Any]
 
 
-def picture(draw: Callable[[Any], None], width: float, height: float) -> dict[str, bytes]:
-    """Ending → bytes of what `draw` puts on a figure of that many inches."""
+def rendered(draw: Callable[[Any], None], width: float, height: float) -> dict[str, bytes]:
+    """File ending → bytes of what `draw` puts on a figure of that many inches."""
     import matplotlib
     from matplotlib import style
     from matplotlib.figure import Figure
@@ -46,7 +49,7 @@ def picture(draw: Callable[[Any], None], width: float, height: float) -> dict[st
     with matplotlib.rc_context(), style.context(["default", STYLE]):
         figure = Figure(figsize=(width, height), layout="constrained")
         draw(figure)
-        settle(figure)
+        fix_layout(figure)
         for ending, about in (("svg", {"Date": None}), ("png", {"Software": None})):
             out = io.BytesIO()
             figure.savefig(out, format=ending, dpi=160, metadata=about)
@@ -54,22 +57,21 @@ def picture(draw: Callable[[Any], None], width: float, height: float) -> dict[st
     return made
 
 
-def clean(text: str, most: int = 200) -> str:
-    """Text from a record as a picture can show it: one line, no characters that XML or a font cannot hold."""
+def one_line(text: str, most: int = 200) -> str:
+    """Text from a record as a figure can show it: one line, no characters that XML or a font cannot hold."""
     line = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", " ", text).split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def brief(label: str) -> str:
+def short_label(label: str) -> str:
     """`dp-ie-gaussian:epsilon=8.0` → `ε=8`; a name without options stays."""
     name, _, rest = label.partition(":")
-    return clean(re.sub(r"(\d)\.0\b", r"\1", rest.replace("epsilon=", "ε=")).replace(",", ", ") or name, 40)
+    return one_line(re.sub(r"(\d)\.0\b", r"\1", rest.replace("epsilon=", "ε=")).replace(",", ", ") or name, 40)
 
 
-def leak(cell: Cell) -> float | None:
-    """The share of what is private that was found; None where the attack failed or is judged by something else."""
-    value: float | None = cell["value"] if cell["metric"] in ("recall", "success") else None
-    return value
+def leak(cell: BoardCell) -> float | None:
+    """The share of what is private that was found; None where the attack failed or is scored by something else."""
+    return cell.value if cell.metric in LEAKS else None
 
 
 def number(text: Any) -> float | None:
@@ -79,8 +81,8 @@ def number(text: Any) -> float | None:
         return None
 
 
-def looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Name → marker and line; the same for a name in every picture of a board."""
+def styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Name → marker and line; the same for a name in every figure of a board."""
     ordered = sorted(set(names))
     return {
         name: {"marker": MARKERS[i % len(MARKERS)], "linestyle": LINES[i % len(LINES)], "color": "black"}
@@ -88,7 +90,7 @@ def looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-def apart(wanted: Sequence[float], gap: float, floor: float = -math.inf) -> list[float]:
+def spread_out(wanted: Sequence[float], gap: float, floor: float = -math.inf) -> list[float]:
     """Heights near the wanted ones, in their order, with at least `gap` between neighbours, and none below `floor`."""
     order = sorted(range(len(wanted)), key=lambda i: (wanted[i], i))
     # Blocks of labels that touch, each around the mean of what its members want.
@@ -116,39 +118,39 @@ def _middle(block: Sequence[int], wanted: Sequence[float]) -> float:
     return sum(wanted[i] for i in block) / len(block)
 
 
-def settle(figure: Any) -> None:
+def fix_layout(figure: Any) -> None:
     """Lay the axes out, once: what is drawn afterwards goes by where they are."""
     if engine := figure.get_layout_engine():
         engine.execute(figure)
         figure.set_layout_engine("none")
 
 
-class Line(NamedTuple):
-    """A curve, what it looks like, and the name at its right end."""
+class Curve(NamedTuple):
+    """Points, their style, and the name at the right end."""
 
     name: str
-    look: dict[str, Any]
+    style: dict[str, Any]
     points: list[tuple[float, float]]
 
 
-def curves(axis: Any, steps: int, lines: Sequence[Line]) -> None:
+def curves(axis: Any, steps: int, lines: Sequence[Curve]) -> None:
     """Lines of values between 0 and 1 over so many steps, each named at its right end."""
     for line in lines:
-        axis.plot(*zip(*line.points, strict=True), **line.look, markerfacecolor="white", clip_on=False, zorder=3)
+        axis.plot(*zip(*line.points, strict=True), **line.style, markerfacecolor="white", clip_on=False, zorder=3)
     side = 0.05 * (steps - 1)
     edge = steps - 1 + 2 * side
-    heights = apart([line.points[-1][1] for line in lines], 0.085, floor=0.0)
+    heights = spread_out([line.points[-1][1] for line in lines], 0.085, floor=0.0)
     for line, height in zip(lines, heights, strict=True):
         x, y = line.points[-1]
         axis.plot([x + side / 2, edge], [y, height], lw=0.4, color="0.6", clip_on=False, zorder=1)
-        axis.text(edge + side / 4, height, clean(line.name, 32), va="center", fontsize=7)
+        axis.text(edge + side / 4, height, one_line(line.name, 32), va="center", fontsize=7)
     axis.set(xlim=(-side, steps - 1 + side), ylim=(-0.04, 1.04), yticks=[0, 0.5, 1])
 
 
 Box = tuple[float, float, float, float]
 
 
-def named(axis: Any, points: Sequence[tuple[float, float]], texts: Sequence[str]) -> None:
+def label_points(axis: Any, points: Sequence[tuple[float, float]], texts: Sequence[str]) -> None:
     """A label beside every point, at the nearest place around it where no other label and no point lies.
 
     To be called when everything else is drawn: it goes by where the points have come to lie.
@@ -195,16 +197,18 @@ def grid(figure: Any, panels: int, across: int) -> list[Any]:
     return list(axes[:panels])
 
 
-def places(cells: Iterable[Cell], most: int) -> list[tuple[str, str]]:
-    """Data sets with their encoders, those with the most cells first."""
-    counts: dict[tuple[str, str], int] = {}
-    for cell in cells:
-        place = (cell["dataset"], cell["encoder"])
-        counts[place] = counts.get(place, 0) + 1
+class Placed(Protocol):
+    @property
+    def place(self) -> tuple[str, str]: ...
+
+
+def places(rows: Iterable[Placed], most: int) -> list[tuple[str, str]]:
+    """Data sets with their encoders, those with the most rows first."""
+    counts = Counter(row.place for row in rows)
     return sorted(counts, key=lambda place: (-counts[place], place))[:most]
 
 
-def suite_of(board: dict[str, Any]) -> str | None:
-    """The suite that pictures of "the board" show."""
-    names = list(board["suites"])
+def main_suite(board: Board) -> str | None:
+    """The suite that figures of "the board" show."""
+    names = list(board.suites)
     return "main" if "main" in names else (names[0] if names else None)

@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
-from bench.board.render.packing import column, embedded, packed, short
-from bench.board.render.site import TEMPLATES, page
-from bench.errors import BenchError
+from bench.board.columns import CELLS, DEFENSES
+from bench.board.marks import MARKS
+from bench.board.model import Board
+from bench.board.render.page import TEMPLATES, page
+from bench.board.render.page_data import FORMATS, column, embedded, packed, short
 from tests.helpers.cli import ROOT
 from tests.helpers.synthetic_board import HOSTILE_TEXT, hostile_board, synthetic_board
 
@@ -60,16 +62,16 @@ def test_the_page_holds_the_board_and_asks_for_nothing_else() -> None:
     assert [link["href"] for link in found.all("link")] == ["data:,"]
     assert not re.findall(r"(?:https?:)?//[a-z]", text.replace(found.inside["module"], ""))
     data = json.loads(found.inside["application/json"])
-    assert data["count"] == len(made["cells"])
+    assert data["count"] == len(made.cells)
     assert data["pictures"] == ["pictures/heatmap.svg"]
-    for name in ("defense", "attack", "sees", "ids", "marks", "protocol", "failed"):
-        assert values(data["columns"][name], data["count"]) == [cell[name] for cell in made["cells"]], name
+    for name in ("defense", "attack", "sees", "ids", "marks", "protocol", "stale"):
+        assert values(data["columns"][name], data["count"]) == [getattr(cell, name) for cell in made.cells], name
     leaks = values(data["columns"]["value"], data["count"])
     assert [f"{a:.3f}" if a is not None else None for a in leaks] == [
-        None if cell["value"] is None else f"{cell['value']:.3f}" for cell in made["cells"]
+        None if cell.value is None else f"{cell.value:.3f}" for cell in made.cells
     ]
     shown = [" ".join(data["words"][i] for i in line) for line in data["commands"]]
-    assert shown == [cell["command"] for cell in made["cells"]]
+    assert shown == [cell.command for cell in made.cells]
 
 
 def test_only_the_pages_own_code_and_style_may_run() -> None:
@@ -108,11 +110,10 @@ def test_anything_can_be_embedded(text: str) -> None:
 
 def test_five_thousand_rows_weigh_less_than_two_megabytes() -> None:
     made = synthetic_board(rows=5000)
-    assert len(made["cells"]) == 5000
+    assert len(made.cells) == 5000
     # Three sentences to every cell, as in a suite that keeps samples.
-    samples = [cell["samples"] for cell in synthetic_board()["cells"] if cell["samples"]]
-    for i, cell in enumerate(made["cells"]):
-        cell["samples"] = samples[i % len(samples)]
+    samples = [cell.samples for cell in synthetic_board().cells if cell.samples]
+    made = made.replace(cells=[c.replace(samples=samples[i % len(samples)]) for i, c in enumerate(made.cells)])
     weight = len(page(made).encode())
     print(f"\n5,000 rows: {weight / 1e6:.2f} MB")
     assert weight < 2_000_000
@@ -129,9 +130,9 @@ def test_numbers_are_rounded_as_the_tables_print_them() -> None:
 
 def test_the_same_board_gives_the_same_bytes_in_another_process() -> None:
     code = (
-        "import hashlib; from bench.board.render import site\n"
+        "import hashlib; from bench.board.render import page\n"
         "from tests.helpers.synthetic_board import synthetic_board\n"
-        "for name, content in sorted(site.files(synthetic_board(datasets=('cola',))).items()):\n"
+        "for name, content in sorted(page.files(synthetic_board(datasets=('cola',))).items()):\n"
         "    print(name, hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest())"
     )
     first, second = (
@@ -150,17 +151,26 @@ def test_the_same_board_gives_the_same_bytes_in_another_process() -> None:
     assert "pictures/heatmap.svg" in first.stdout
 
 
-def test_a_board_of_another_schema_is_refused() -> None:
-    from bench.board.render import site
-
-    with pytest.raises(BenchError, match="schema 2, this version reads 1: make it anew"):
-        site.files({**synthetic_board(datasets=("cola",)), "schema": 2})
-
-
 def test_a_board_without_cells_is_a_page_too() -> None:
-    empty: dict[str, Any] = {"schema": 1, "records": 0, "suites": {}, "cells": [], "defenses": []}
+    empty = Board(records=0, suites={}, cells=[], defenses=[])
     assert packed(empty)["count"] == 0
     assert "hideseek" in page(empty)
+
+
+def test_the_page_has_every_column_mark_and_metric_with_its_explanation() -> None:
+    made = packed(synthetic_board(datasets=("cola",)))
+    assert [c["key"] for c in made["titles"]["defenses"]] == [c.key for c in DEFENSES]
+    flat = [c for c in CELLS if "flat" in c.tables]
+    assert [(c["key"], c["explanation"]) for c in made["titles"]["flat"]] == [(c.key, c.explanation) for c in flat]
+    assert all(c["explanation"] for c in made["titles"]["flat"])
+    assert made["marks"]["stale"] == next([m.sign, m.title, m.explanation] for m in MARKS if m.key == "stale")
+    assert set(made["explanations"]) == set(synthetic_board(datasets=("cola",)).cells[0].metrics)
+
+
+def test_the_page_has_every_format_that_columns_use() -> None:
+    code = (TEMPLATES / "dom.js").read_text()
+    (there,) = re.findall(r"const FORMATS = \{(.*)\};", code)
+    assert all(re.search(rf"\b{name}\b", there) for name in FORMATS.values())
 
 
 def test_every_part_of_the_page_opens_with_what_it_is_for() -> None:

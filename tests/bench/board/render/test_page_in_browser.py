@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from bench.board.render.site import page
+from bench.board.model import Board
+from bench.board.render.page import page
 from tests.helpers.synthetic_board import HOSTILE_TEXT, hostile_board, synthetic_board
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install 'hideseek[test]'")
@@ -44,21 +45,24 @@ def driver() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    empty: dict[str, Any] = {"schema": 1, "records": 0, "suites": {}, "cells": [], "defenses": []}
-    unknown = synthetic_board(datasets=("cola",))
-    unknown["suites"]["smoke"]["problem"] = "its file is damaged"
-    shared = synthetic_board(datasets=("cola",))
-    whole = next(c for c in shared["cells"] if (c["attack"], c["defense"]) == ("rss", "none"))
-    shared["cells"].append({**whole, "value": 0.777, "seeds": [0], "ids": whole["ids"][:1], "suites": ["smoke"]})
-    whole["value"] = 0.111
+    plain = synthetic_board(datasets=("cola",))
+    broken = plain.suites["smoke"].replace(problem="its file is damaged")
+    unknown = plain.replace(suites={**plain.suites, "smoke": broken})
+    whole = next(c for c in plain.cells if (c.attack, c.defense) == ("rss", "none"))
+    single = whole.replace(value=0.777, seeds=[0], ids=whole.ids[:1], suites=["smoke"])
+    others = [c.replace(value=0.111) if c is whole else c for c in plain.cells]
+    stale = [
+        c.replace(stale=["attack", "scoring"], marks=[*c.marks, "stale"]) if c is whole else c for c in plain.cells
+    ]
     boards = {
         "small": synthetic_board(),
         "hostile": hostile_board(),
         "large": synthetic_board(rows=5000),
-        "empty": empty,
+        "empty": Board(records=0, suites={}, cells=[], defenses=[]),
         "unknown": unknown,
+        "shared": plain.replace(cells=[*others, single]),
+        "stale": plain.replace(cells=stale, stale=3),
     }
-    boards["shared"] = shared
     for name, made in boards.items():
         (folder / f"{name}.html").write_text(page(made, ["pictures/heatmap.svg"]), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in boards}
@@ -156,15 +160,35 @@ def test_attacks_that_failed_are_counted_beside_the_worst_case(show: Show) -> No
         "arguments[0]).map(r => r.querySelector('.worst').innerText)"  # fmt: skip
     assert all("1 of 6 attacks failed" in text for text in driver.execute_script(said, "none"))
     assert not any("failed" in text for text in driver.execute_script(said, "texthide"))
-    assert one(driver, ".leak.none abbr").get_attribute("title") == "3 of 3 runs failed"
+    assert one(driver, ".leak.none abbr").get_attribute("title").startswith("3 of 3 runs failed: ")
     driver = show(state="#attack=rep-recon")
     assert all("every attack" in text for text in driver.execute_script(said, "none"))
 
 
-def test_holes_that_could_not_be_counted_are_not_none(show: Show) -> None:
+def test_missing_cells_that_could_not_be_counted_are_not_none(show: Show) -> None:
     said = one(show("unknown", state="#suite=smoke"), "#suite").text
     assert "What is missing is not known: its file is damaged." in said
     assert "not known" not in one(show("unknown", state="#suite=main"), "#suite").text
+
+
+def test_stale_records_are_marked_with_the_component_that_changed(show: Show) -> None:
+    driver = show("stale")
+    sign = one(driver, "td:not(.worst) > [aria-label^='rss on none'] abbr[title^='stale']")
+    assert sign.text == "↻"
+    assert sign.get_attribute("title").startswith("stale records: attack, scoring changed: the code of the named")
+    assert "3 of them stale" in one(driver, "#about").text
+    one(driver, "td:not(.worst) > [aria-label^='rss on none']").click()
+    assert "code has changed since: attack, scoring" in one(driver, "dialog[open]").text
+
+
+def test_headers_marks_and_metrics_say_what_they_mean(show: Show) -> None:
+    driver = show(state="#view=table")
+    heads = "return [...document.querySelectorAll('.flat thead button')].map(b => b.title)"
+    assert all(driver.execute_script(heads))
+    assert "bootstrap" in one(show(), "[data-sort=tier]").get_attribute("title")
+    assert all(driver.execute_script("return [...document.querySelectorAll('#legend li')].map(l => l.title)"))
+    one(driver, "td:not(.worst) > [aria-label^='rss on none']").click()
+    assert one(driver, "dialog [title*='first k answers']").text == "recall"
 
 
 def test_filters_leave_what_fits(show: Show) -> None:
@@ -227,7 +251,7 @@ def test_a_board_without_cells_says_so(show: Show, view: str) -> None:
 
 
 def test_search_looks_at_ids_too(show: Show) -> None:
-    wanted = synthetic_board()["cells"][7]["ids"][1]
+    wanted = synthetic_board().cells[7].ids[1]
     driver = show(state="#view=table")
     one(driver, "#q").send_keys(wanted)
     pause(driver, 300)
@@ -236,17 +260,17 @@ def test_search_looks_at_ids_too(show: Show) -> None:
 
 def test_enter_opens_a_cell_and_escape_gives_the_focus_back(show: Show) -> None:
     driver = show()
-    cell = next(c for c in synthetic_board()["cells"] if (c["attack"], c["defense"]) == ("rss", "none"))
+    cell = next(c for c in synthetic_board().cells if (c.attack, c.defense) == ("rss", "none"))
     driver.execute_script("document.querySelector(\"td:not(.worst) > [aria-label^='rss on none']\").focus()")
     focused = driver.switch_to.active_element
     press(driver, "ENTER")
     dialog = one(driver, "dialog[open]")
     said = dialog.text
-    for part in (*cell["ids"], cell["command"], "TextHide table 3", "0.993", "corpus, encodings", "jaccard", "MiB"):
+    for part in (*cell.ids, cell.command, "TextHide table 3", "0.993", "corpus, encodings", "jaccard", "MiB"):
         assert part in said, part
-    assert cell["samples"][0]["example"] in said
+    assert cell.samples[0].example in said
     assert driver.execute_script("return document.querySelector('dialog').contains(document.activeElement)")
-    assert f"cell={cell['ids'][0]}" in driver.current_url
+    assert f"cell={cell.ids[0]}" in driver.current_url
     shot(driver, "dialog")
     press(driver, "ESCAPE")
     assert not driver.find_elements("css selector", "dialog[open]")
@@ -260,8 +284,8 @@ def test_enter_opens_a_cell_and_escape_gives_the_focus_back(show: Show) -> None:
 
 
 def test_an_address_opens_a_cell_and_failures_are_told(show: Show) -> None:
-    cell = next(c for c in synthetic_board()["cells"] if c["failed"])
-    driver = show(state=f"#cell={cell['ids'][0]}", scheme="dark")
+    cell = next(c for c in synthetic_board().cells if c.failed)
+    driver = show(state=f"#cell={cell.ids[0]}", scheme="dark")
     said = one(driver, "dialog[open]").text
     assert "every run of this cell failed" in said
     assert "took more than 3600 s: raise --timeout" in said
@@ -286,7 +310,7 @@ def test_the_way_back_closes_a_cell_and_does_not_leave_the_page(show: Show) -> N
 def test_closing_a_cell_that_an_address_named_opens_no_other(show: Show) -> None:
     driver = show()
     one(driver, "td:not(.worst) > [aria-label^='rss on none']").click()
-    driver.execute_script(f"location.hash = '#cell={synthetic_board()['cells'][0]['ids'][0]}'")
+    driver.execute_script(f"location.hash = '#cell={synthetic_board().cells[0].ids[0]}'")
     pause(driver)
     one(driver, "dialog[open] .close").click()
     pause(driver)
@@ -319,19 +343,19 @@ def test_what_the_arrows_reach_is_in_sight(show: Show) -> None:
 
 
 def test_a_cell_without_sentences_says_why(show: Show) -> None:
-    cell = next(c for c in synthetic_board()["cells"] if not c["samples"])
-    driver = show(state=f"#cell={cell['ids'][0]}")
+    cell = next(c for c in synthetic_board().cells if not c.samples)
+    driver = show(state=f"#cell={cell.ids[0]}")
     assert "None was kept for these runs" in one(driver, "dialog[open]").text
 
 
 def test_the_command_can_be_copied(show: Show) -> None:
-    driver = show(state=f"#cell={synthetic_board()['cells'][0]['ids'][0]}")
+    driver = show(state=f"#cell={synthetic_board().cells[0].ids[0]}")
     one(driver, ".copy").click()
     pause(driver)
     assert one(driver, ".copy").text in ("Copied", "Selected")
 
 
-@pytest.mark.parametrize("state", ["", "#view=table", f"#cell={synthetic_board()['cells'][3]['ids'][0]}"])
+@pytest.mark.parametrize("state", ["", "#view=table", f"#cell={synthetic_board().cells[3].ids[0]}"])
 def test_a_phone_shows_it_without_scrolling_sideways(show: Show, state: str) -> None:
     driver = show(state=state, width=360, height=740)
     driver.execute_script("document.getElementById('filters').open = true")
@@ -394,7 +418,7 @@ def test_both_themes_can_be_read_and_the_switch_is_remembered(show: Show) -> Non
 
 def test_what_strangers_wrote_is_shown_and_not_run(show: Show) -> None:
     made = hostile_board()
-    driver = show("hostile", state=f"#view=table&q=evil&cell={made['cells'][0]['ids'][0]}")
+    driver = show("hostile", state=f"#view=table&q=evil&cell={made.cells[0].ids[0]}")
     assert driver.find_elements("css selector", "main img, dialog img, body > img") == []
     assert len(driver.find_elements("css selector", "script")) == 2
     # Asked inside the browser: half a surrogate pair does not survive the way here.

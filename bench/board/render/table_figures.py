@@ -1,25 +1,25 @@
-"""Pictures that are tables: the board as a heat map with its numbers, and sentences beside an attack's answers."""
+"""Figures that are tables: the board as a heat map with its numbers, and sentences beside an attack's answers."""
 
 from __future__ import annotations
 
 import textwrap
 from typing import Any
 
-from bench.board.render.drawing import Cell, clean, leak, picture, places, suite_of
+from bench.board.model import Board, BoardCell
+from bench.board.render.plotting import leak, main_suite, one_line, places, rendered
+from bench.records.model import Sample
 
 MOST_DEFENSES = 6
 MOST_SAMPLES = 2
-# Letters on a line of half the picture.
+# Characters on a line of half the figure.
 WIDTH = 64
 
 
-def heatmap(board: dict[str, Any]) -> dict[str, bytes] | None:
+def heatmap(board: Board) -> dict[str, bytes] | None:
     """Every defense against every attack of the main suite; the darker, the more leaks."""
-    suite = suite_of(board)
-    cells = [cell for cell in board["cells"] if suite is None or suite in cell["suites"]]
-    panels = [
-        (place, _matrix([c for c in cells if (c["dataset"], c["encoder"]) == place])) for place in places(cells, 6)
-    ]
+    suite = main_suite(board)
+    cells = [cell for cell in board.cells if suite is None or suite in cell.suites]
+    panels = [(place, _matrix([c for c in cells if c.place == place])) for place in places(cells, 6)]
     if not panels:
         return None
     high = [0.23 * len(rows) + 0.75 for _, (rows, _, _) in panels]
@@ -33,28 +33,28 @@ def heatmap(board: dict[str, Any]) -> dict[str, bytes] | None:
                     _square(axis, x, y, found.get((row, column)))
             axis.set(xlim=(0, len(columns)), ylim=(len(rows), 0))
             axis.set_xticks(
-                [x + 0.5 for x in range(len(columns))], [clean(c, 20).replace("-", "-\n", 1) for c in columns]
+                [x + 0.5 for x in range(len(columns))], [one_line(c, 20).replace("-", "-\n", 1) for c in columns]
             )
-            axis.set_yticks([y + 0.5 for y in range(len(rows))], [clean(r, 44) for r in rows])
+            axis.set_yticks([y + 0.5 for y in range(len(rows))], [one_line(r, 44) for r in rows])
             axis.tick_params(length=0, labelsize=7, top=True, labeltop=True, bottom=False, labelbottom=False)
             for spine in axis.spines.values():
                 spine.set_visible(False)
-            axis.set_title(clean(", ".join(place)), fontweight="bold", pad=8)
-        holes = any(len(rows) * len(columns) > len(found) for _, (rows, columns, found) in panels)
-        words = "leak, as a mean over seeds    ≈ at random level" + "    hatched: not run" * holes
-        odd = any(leak(c) is None and c["value"] is not None for _, (_, _, found) in panels for c in found.values())
+            axis.set_title(one_line(", ".join(place)), fontweight="bold", pad=8)
+        not_run = any(len(rows) * len(columns) > len(found) for _, (rows, columns, found) in panels)
+        words = "leak, as a mean over seeds    ≈ at random level" + "    hatched: not run" * not_run
+        odd = any(leak(c) is None and c.value is not None for _, (_, _, found) in panels for c in found.values())
         words += "    in brackets: another metric, not ranked" * odd
-        words += "    ✗: runs that failed" * any(c["failed"] for _, (_, _, found) in panels for c in found.values())
+        words += "    ✗: runs that failed" * any(c.failed for _, (_, _, found) in panels for c in found.values())
         figure.supxlabel(words, fontsize=7, x=0.02, ha="left")
 
-    return picture(put, wide, sum(high) + 0.3)
+    return rendered(put, wide, sum(high) + 0.3)
 
 
-def _matrix(cells: list[Cell]) -> tuple[list[str], list[str], dict[tuple[str, str], Cell]]:
+def _matrix(cells: list[BoardCell]) -> tuple[list[str], list[str], dict[tuple[str, str], BoardCell]]:
     """Defenses by their worst case, attacks by what they find in all, and the strongest cell of each pair."""
-    found: dict[tuple[str, str], Cell] = {}
+    found: dict[tuple[str, str], BoardCell] = {}
     for cell in cells:
-        pair = (cell["defense"], cell["attack"])
+        pair = (cell.defense, cell.attack)
         if pair not in found or (leak(cell) or 0) > (leak(found[pair]) or 0):
             found[pair] = cell
     leaks = {pair: leak(cell) or 0.0 for pair, cell in found.items()}
@@ -64,7 +64,7 @@ def _matrix(cells: list[Cell]) -> tuple[list[str], list[str], dict[tuple[str, st
     return rows, sorted(reach, key=lambda a: (-reach[a], a)), found
 
 
-def _square(axis: Any, x: int, y: int, cell: Cell | None) -> None:
+def _square(axis: Any, x: int, y: int, cell: BoardCell | None) -> None:
     from matplotlib.patches import Rectangle
 
     if cell is None:
@@ -75,28 +75,28 @@ def _square(axis: Any, x: int, y: int, cell: Cell | None) -> None:
     shade = 1 - 0.8 * min(max(value or 0.0, 0.0), 1.0)
     fill = "white" if value is None else str(shade)
     axis.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, edgecolor="white", linewidth=1.0))
-    lost = f" ✗{len(cell['failed'])}/{len(cell['seeds'])}" if cell["failed"] else ""
-    if cell["value"] is None:
+    lost = f" ✗{len(cell.failed)}/{len(cell.seeds)}" if cell.failed else ""
+    if cell.value is None:
         # White is the colour of nothing found: a run that failed has not shown that.
         axis.add_patch(Rectangle((x, y), 1, 1, facecolor="none", hatch="xxx", edgecolor="0.8", linewidth=0))
         text = f"failed{lost}"
     elif value is None:
-        text = f"({cell['value']:.3g}){lost}"
+        text = f"({cell.value:.3g}){lost}"
     else:
-        text = f"{'≈ ' if 'random' in cell['marks'] else ''}{value:.3f}{lost}"
+        text = f"{'≈ ' if cell.at_random else ''}{value:.3f}{lost}"
     ink = "white" if shade < 0.5 else "black"
     axis.text(x + 0.5, y + 0.53, text, ha="center", va="center", fontsize=7, color=ink)
 
 
-def reconstructions(board: dict[str, Any]) -> dict[str, bytes] | None:
+def reconstructions(board: Board) -> dict[str, bytes] | None:
     """Sentences, and what the strongest attack on each defense said that they were."""
-    shown = [c for c in board["cells"] if c.get("samples") and leak(c) is not None]
+    shown = [c for c in board.cells if c.samples and leak(c) is not None]
     if not shown:
         return None
     (place,) = places(shown, 1)
     # Of attacks that find as much, the one whose answers can be shown.
-    telling = sorted(shown, key=lambda c: (c["value"], sum(s.get("answer") is not None for s in c["samples"])))
-    best = {cell["defense"]: cell for cell in telling if (cell["dataset"], cell["encoder"]) == place}
+    telling = sorted(shown, key=lambda c: (c.value, sum(s.answer is not None for s in c.samples)))
+    best = {cell.defense: cell for cell in telling if cell.place == place}
     blocks = _varied(best)
     lines = [_block(cell) for cell in blocks]
     step = 0.155
@@ -106,7 +106,7 @@ def reconstructions(board: dict[str, Any]) -> dict[str, bytes] | None:
         axis = figure.subplots()
         axis.set_axis_off()
         axis.set(xlim=(0, 1), ylim=(high, 0))
-        axis.set_title(clean(f"{place[0]}, {place[1]}: what was hidden, and what the strongest attack answered"))
+        axis.set_title(one_line(f"{place[0]}, {place[1]}: what was hidden, and what the strongest attack answered"))
         for x, head in ((0.0, "hidden sentence"), (0.51, "answer")):
             axis.text(x, 0.12, head, fontsize=7, color="0.35", va="top")
         y = 0.36
@@ -119,10 +119,10 @@ def reconstructions(board: dict[str, Any]) -> dict[str, bytes] | None:
                     axis.text(x, y, "\n".join(said), fontsize=7.5, va="top", linespacing=1.25)
                 y += step * (max(len(left), len(right)) + 0.35)
 
-    return picture(put, 7.8, high + 0.3)
+    return rendered(put, 7.8, high + 0.3)
 
 
-def _varied(best: dict[str, Cell]) -> list[Cell]:
+def _varied(best: dict[str, BoardCell]) -> list[BoardCell]:
     """A few defenses, one of each name before a second of any; those that leak least last."""
     names: dict[str, int] = {}
     turn = {}
@@ -130,20 +130,20 @@ def _varied(best: dict[str, Cell]) -> list[Cell]:
         name = label.partition(":")[0]
         turn[label] = names[name] = names.get(name, -1) + 1
     first = sorted(best, key=lambda label: (turn[label], label))[:MOST_DEFENSES]
-    return sorted((best[label] for label in first), key=lambda cell: (-cell["value"], cell["defense"]))
+    return sorted((best[label] for label in first), key=lambda cell: (-cell.value, cell.defense))
 
 
-def _block(cell: Cell) -> tuple[str, list[tuple[list[str], list[str]]]]:
-    head = f"{clean(cell['defense'], 60)}   {clean(cell['attack'], 40)}, {cell['metric']} {cell['value']:.3f}"
-    return head, [_pair(sample) for sample in cell["samples"][:MOST_SAMPLES]]
+def _block(cell: BoardCell) -> tuple[str, list[tuple[list[str], list[str]]]]:
+    head = f"{one_line(cell.defense, 60)}   {one_line(cell.attack, 40)}, {cell.metric} {cell.value:.3f}"
+    return head, [_pair(sample) for sample in cell.samples[:MOST_SAMPLES]]
 
 
-def _pair(sample: dict[str, Any]) -> tuple[list[str], list[str]]:
-    answer = sample.get("answer")
+def _pair(sample: Sample) -> tuple[list[str], list[str]]:
+    answer = sample.answer
     if answer is None:
-        near = f" (words in common {sample['jaccard']:.0%})" if sample.get("jaccard") is not None else ""
-        said = f"another sentence{' of the same mix' if sample['right'] else ''}, not shown{near}"
+        near = f" (words in common {sample.jaccard:.0%})" if sample.jaccard is not None else ""
+        said = f"another sentence{' of the same mix' if sample.right else ''}, not shown{near}"
     else:
-        said = clean(answer)
-    mark = "✓ " if sample["right"] else "✗ "
-    return textwrap.wrap(clean(sample["example"]), WIDTH) or [""], textwrap.wrap(mark + said, WIDTH)
+        said = one_line(answer)
+    mark = "✓ " if sample.right else "✗ "
+    return textwrap.wrap(one_line(sample.example), WIDTH) or [""], textwrap.wrap(mark + said, WIDTH)
