@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 
 from bench.experiment import identity, suites
-from bench.experiment.execute import blank
 from bench.plugins.registry import Registry
 from bench.records import store
 
@@ -33,9 +32,8 @@ def fill(out: Path, file: Path) -> int:
     """A record for each of its cells."""
     cells = suites.from_suite(Registry(), str(file))
     for cell in cells:
-        about = identity.describe(cell)
-        measured = {"metrics": {"identity": METRIC, "recall": METRIC}, "notes": {}, "cost": {"attack_s": 1.0}}
-        store.save(out, store.tagged({**blank(about), **measured}, cell))
+        measured = {"metrics": {"identity": METRIC, "recall": METRIC}, "cost": {"attack_s": 1.0}}
+        store.save(out, store.for_suite(identity.describe(cell).replace(**measured), cell.suite))
     return len(cells)
 
 

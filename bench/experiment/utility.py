@@ -1,4 +1,4 @@
-"""What a defense costs in accuracy: the papers' head, trained on released encodings, judged by the task's own metric.
+"""Utility of a defense: the papers' head, trained on its released encodings, judged by the task's own metric.
 
 The encoder is frozen: texts are encoded once, and training sees vectors only. Every epoch sees a fresh release; the
 mask pool is the same throughout. A tenth of the train set is held out and chooses the epoch to stop at. At inference
