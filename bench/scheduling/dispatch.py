@@ -56,11 +56,11 @@ class Dispatcher:
     def run(self, tasks: list[Task[Record]]) -> None:
         name, executor = secrets.token_hex(8), self._executor
         executor.open(partial(units.stop, name))
-        remaining = RemainingTime((task.about for task in tasks), ResourceHistory(self._settings.out))
-        self._progress.plan(len(self._done), len(tasks), remaining, executor.width, noun=noun(tasks))
-        self._context = self._run_context(name)
         with Locks(self._settings.out) as locks:
             try:
+                remaining = RemainingTime((task.about for task in tasks), ResourceHistory(self._settings.out))
+                self._progress.plan(len(self._done), len(tasks), remaining, executor.width, noun=noun(tasks))
+                self._context = self._run_context(name)
                 if not executor.in_process:
                     line = self._progress.start("vectors")
                     prefetch.prepare(tasks, self._settings.device, line.stage)

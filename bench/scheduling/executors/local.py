@@ -1,8 +1,8 @@
 """Units in processes of this machine.
 
-The standard library's pool, and not loky: loky restarts workers that have grown by 300 MB, which ours do as soon as they
-load a model; it does so from a helper thread, with whose end PR_SET_PDEATHSIG would kill them; and its public interface
-does not give out the workers, to which `halt` has to send SIGTERM.
+The standard library's pool, and not loky: loky restarts workers that have grown by 300 MB, which ours do as soon as
+they load a model; it does so from a helper thread, with whose end PR_SET_PDEATHSIG would kill them; and its public
+interface does not give out the workers, to which `halt` has to send SIGTERM.
 """
 
 from __future__ import annotations
