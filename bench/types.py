@@ -52,6 +52,16 @@ class Examples:
         images = None if self.images is None else self.images[rows]
         return Examples([self.texts[i] for i in rows], self.labels[rows], self.classes, images)
 
+    @property
+    def modality(self) -> str:
+        """What the examples are: its name in bench.modalities."""
+        return "text" if self.images is None else "images"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one example, where it has one: channels, height and width of an image."""
+        return () if self.images is None else self.images.shape[1:]
+
     def targets(self) -> Floats:
         """What a client trains on: one-hot rows, or one column of scores."""
         if not self.classes:
@@ -77,10 +87,6 @@ class Release:
     labels: Any
     notes: dict[str, Any] = field(default_factory=dict)
     """public facts for the record, such as a nominal and an accounted ε"""
-    gradients: Any = None
-    """bench.experiment.surfaces.gradients.Gradients, where an attack sees them"""
-    model: Any = None
-    """bench.toolkit.networks.Victim, the model that the gradients are of"""
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,10 @@ class Key:
     noise: Floats | None = None
 
 
+# The kinds of guess: fields of Guess, each with a class of its own in bench.scoring.kinds.
+KINDS = ("ranking", "vectors", "texts", "images")
+
+
 @dataclass(frozen=True)
 class Guess:
     """An attack's answer: exactly one of a ranking of corpus rows per item, vectors, texts per item, or pictures."""
@@ -119,3 +129,8 @@ class Guess:
     trail: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     """the way to some of the pictures, for curves over time, which the attack cannot draw without the truth:
     `steps` p, `distance` a × p and `images` a × p × dummies × … for the first a items, and `masks` a × p × d"""
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The kinds that it holds: one, in a guess that is well formed."""
+        return tuple(name for name in KINDS if getattr(self, name) is not None)

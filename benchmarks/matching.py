@@ -32,7 +32,7 @@ from measurement import Measurement, parser, report
 
 from bench.attacks.common.lbfgs import Settings, minimise
 from bench.attacks.dlg.matching import Matching, Unknown
-from bench.experiment.surfaces.gradients import Gradients
+from bench.surfaces.gradients import Gradients
 from bench.toolkit.mixing import draw_masks
 from bench.toolkit.networks import CHANNELS, Victim, body_weights, layer
 from bench.types import Key

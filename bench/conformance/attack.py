@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench import modalities, surfaces
 from bench.arrays import Ints
 from bench.conformance import synthetic
 from bench.conformance.agreement import agreement, describe, identical
@@ -34,6 +35,7 @@ from bench.experiment.cells import Cell, Chosen
 from bench.isolation import guess as guesses
 from bench.isolation import process, view
 from bench.plugins.registry import Registry
+from bench.scoring.kinds import Expected
 from bench.system.seeds import for_attack, generator
 from bench.types import Guess, Key, Release
 
@@ -53,28 +55,31 @@ class AttackTrial:
     """A cell, with what the parent knows of its release."""
 
     cell: Cell
-    items: int
-    width: int
-    """examples in each mix"""
-    picture: tuple[int, ...] = ()
-    """channels, height and width, where the examples are pictures"""
+    expected: Expected
+    """what a guess has to fit"""
+
+    @property
+    def items(self) -> int:
+        return self.expected.items
+
+    @property
+    def width(self) -> int:
+        """examples in each mix"""
+        return self.expected.width
 
     def run(self, budget: float, *, seed: int = 0, reordered: bool = False) -> process.Outcome:
         """One run of the attack; with `reordered`, on the same release in another order."""
         # Built afresh each time: the oracle's stream goes on from question to question.
         setting = setup.build(self.cell, device="cpu", progress=_ignore)
-        release, key, attack = setting.release, setting.truth.key, self.cell.attack
+        client, attack = setting.client, self.cell.attack
         if reordered:
-            release, key = _reordered(release, key, self.other_order)
-        if "gradients" in self.cell.sees:
-            from bench.experiment.surfaces.gradients import surface
-
-            release = surface(self.cell, release, key, setting.truth.private)
+            release, key = _reordered(client.release, client.key, self.other_order)
+            client = replace(client, release=release, key=key)
         with process.workspace() as folder:
             view.write(
                 folder,
                 self.cell.sees,
-                release,
+                surfaces.build(self.cell.sees, client),
                 corpus=setting.truth.corpus,
                 public=setting.public,
                 defense=self.cell.defense.reference(),
@@ -89,8 +94,7 @@ class AttackTrial:
         return generator(0, "another order of the release").permutation(self.items)
 
     def wrong(self, guess: Guess) -> str | None:
-        dim = synthetic.SyntheticWords.dim
-        wrong = guesses.check(guess, self.items, CANDIDATES, dim, self.picture, self.width)
+        wrong = guesses.check(guess, self.expected)
         if wrong is None and guess.vectors is not None and not np.issubdtype(guess.vectors.dtype, np.floating):
             return f"the vectors hold {guess.vectors.dtype} values; expected float32"
         return wrong
@@ -117,15 +121,11 @@ def _trial(registry: Registry, defense: str, chosen: Chosen, spec: str) -> Attac
     own = chosen.info.protocol
     epochs = min(own.epochs, EPOCHS)
     examples = min(own.examples, MOST, max(FEWEST, ITEMS // epochs))
-    stage = {"encoder": ["synthetic-words"]}
-    if "text" not in chosen.info.on:
-        stage = {"dataset": ["synthetic-pictures"], "encoder": ["synthetic-eye"]}
+    stage = modalities.get(chosen.info.on[0]).synthetic
     sizes = {"examples": examples, "epochs": epochs, "candidates": CANDIDATES}
     (cell,) = cells.cells(registry, {"defense": [defense], "attack": [spec], **stage}, sizes)
     truth = setup.build(cell, device="cpu", progress=_ignore).truth
-    items, width = truth.key.members.shape
-    images = truth.private.images
-    return AttackTrial(cell, items, width, () if images is None else images.shape[1:])
+    return AttackTrial(cell, Expected.of(truth))
 
 
 def _reordered(release: Release, key: Key, order: Ints) -> tuple[Release, Key]:

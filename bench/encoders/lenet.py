@@ -1,7 +1,7 @@
 """`lenet`: an encoder for pictures, the stand-in with which TextHide's authors test gradients.
 
 It is not trained: the papers attack the model as it was initialised. Its weights are public, and those who release
-gradients release those of this body too (bench.experiment.surfaces.gradients).
+gradients release those of this body too (bench.surfaces.gradients).
 """
 
 from __future__ import annotations

@@ -1,30 +1,31 @@
-"""One cell from end to end: scene, attack behind the wall, score. Saves nothing: it may run on any machine."""
+"""One cell from end to end: scene, release, attack behind the wall, score, record.
+
+Saves nothing: it may run on any machine.
+"""
 
 from __future__ import annotations
 
 import json
 import secrets
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from bench import modalities, surfaces
 from bench.errors import BenchError, UsageError
-from bench.experiment import setup
+from bench.experiment import provenance, setup
 from bench.experiment.cells import Cell
 from bench.isolation import guess as guesses
 from bench.isolation import process, sandbox, view
+from bench.records.guesses import pack
 from bench.records.model import AttackRecord, Record
-from bench.scoring import per_example
+from bench.scoring import kinds, per_example
+from bench.scoring.kinds import Expected, Scores
 from bench.scoring.truth import Truth
 from bench.system.seeds import for_attack, for_score
 from bench.types import Guess
-
-if TYPE_CHECKING:
-    from bench.scoring.similarity import Similarity
-    from bench.scoring.text import Scores
 
 Stage = Callable[[str], None]
 Items = dict[str, Any]
@@ -38,6 +39,138 @@ class Result(NamedTuple):
     """every question with its answer, for --details"""
     guess: bytes | None = None
     """the guess as a file, to be kept beside the record (bench.records.guesses)"""
+
+
+def execute(
+    cell: Cell,
+    about: AttackRecord,
+    *,
+    device: str,
+    limits: process.Limits,
+    stage: Stage,
+    scenes: Scenes | None = None,
+    salt: str | None = None,
+) -> Result:
+    """The whole walk. `salt` draws a sealed cell's key again."""
+    salt = salt or (secrets.token_hex(32) if cell.sealed else None)
+    found: dict[str, Any] = {}
+    try:
+        with _failing("before the attack"):
+            stage("preparing")
+            scene = (scenes or Scenes()).get(cell, about, device, stage, salt)
+            released = surfaces.build(cell.sees, scene.client)
+            found |= _of_scene(about, scene, released)
+        found["salt"] = salt  # a record is made, and the salt told, only when the attack has ended
+        with _failing("around the attack", machine=True):  # nothing that an attack sends may end more than its cell
+            outcome = attack(cell, scene, released, device, limits, stage)
+            found |= _of_attack(cell, outcome, scene, limits)
+        guess = _checked(outcome, scene.truth)
+        with _failing("while scoring"):
+            stage("scoring")
+            start = time.perf_counter()
+            scores = score(cell, guess, scene.truth, device)
+            found["cost"] |= {"score_s": round(time.perf_counter() - start, 3)}
+            found |= measured(cell, guess, scene.truth, scores)
+    except _Failed as failure:
+        return Result(about.replace(**found, status=failure.status, error=failure.reason))
+    kept, found["guess"] = pack(guess)
+    record = about.replace(**found)
+    return Result(record.replace(code={**record.code, **provenance.scoring_code(record)}), scores.items, kept)
+
+
+def attack(
+    cell: Cell,
+    scene: setup.Scene,
+    released: Mapping[str, surfaces.Surface],
+    device: str,
+    limits: process.Limits,
+    stage: Stage,
+) -> process.Outcome:
+    """Behind the wall: what crosses it is the view, one way, and the guess, the other."""
+    plugin = cell.attack
+    with process.workspace() as folder:
+        view.write(
+            folder,
+            cell.sees,
+            released,
+            device=device,
+            corpus=scene.truth.corpus,
+            public=scene.public,
+            defense=cell.defense.reference(),
+            encoder=encoder(cell) if cell.sealed else cell.encoder.reference(),
+        )
+        rng = for_attack(cell.seed, plugin.name, plugin.options)
+        seal = process.Seal(needed(cell)) if cell.sealed else None
+        oracle = scene.oracle if "oracle" in plugin.info.sees else None
+        return process.run(folder, plugin.reference(), rng, limits=limits, oracle=oracle, stage=stage, seal=seal)
+
+
+def score(cell: Cell, guess: Guess, truth: Truth, device: str) -> Scores:
+    similarity = modalities.of(truth.private).similarity(tuple(truth.corpus.texts), device)
+    rng = for_score(cell.seed, cell.dataset.name)
+    return kinds.kind_of(guess).score(guess, truth, similarity, rng, named="corpus" in cell.sees)
+
+
+def measured(cell: Cell, guess: Guess, truth: Truth, scores: Scores) -> dict[str, Any]:
+    """The fields of a record that scoring fills."""
+    found: dict[str, Any] = {"metrics": scores.metrics, "details": {**guess.details, **scores.facts}}
+    found["outcomes"] = per_example.of(truth, scores)
+    if cell.samples:
+        found["samples"] = per_example.samples(cell, scores)
+    return found
+
+
+class _Failed(Exception):
+    """The cell ends here, and its record says why."""
+
+    def __init__(self, reason: str | None, status: str = "failed"):
+        super().__init__(reason)
+        self.reason, self.status = reason, status
+
+
+@contextmanager
+def _failing(where: str, *, machine: bool = False) -> Iterator[None]:
+    """An error in this step fails the cell; with `machine`, one of the machine, such as a full disk, ends the run."""
+    try:
+        yield
+    except UsageError as error:
+        raise _Failed(str(error)) from error
+    except Exception as error:
+        if machine and isinstance(error, OSError):
+            raise
+        said = str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
+        raise _Failed(f"{where}: {said}") from error
+
+
+def _of_scene(about: AttackRecord, scene: setup.Scene, released: Mapping[str, surfaces.Surface]) -> dict[str, Any]:
+    notes = {name: value for surface in released.values() for name, value in surface.notes.items()}
+    return {
+        "dataset": about.dataset.replace(candidates=len(scene.truth.corpus.texts)),
+        "encoder": about.encoder.replace(dim=int(scene.truth.vectors.shape[1])),
+        "notes": {**scene.release.notes, **notes},
+        "cost": {"release_s": round(scene.release_s, 4)},
+    }
+
+
+def _of_attack(cell: Cell, outcome: process.Outcome, scene: setup.Scene, limits: process.Limits) -> dict[str, Any]:
+    cost = {
+        "release_s": round(scene.release_s, 4),
+        "attack_s": round(outcome.seconds, 3),
+        "peak_mib": round(outcome.peak_mib, 1),
+        "threads": limits.threads,  # the last bits of a sum may depend on it
+    }
+    if not cell.sealed:
+        return {"cost": cost}
+    return {"cost": cost, "tried": {"attempts": outcome.attempts, "left_behind": outcome.left_behind}}
+
+
+def _checked(outcome: process.Outcome, truth: Truth) -> Guess:
+    if outcome.guess is None:
+        raise _Failed(outcome.reason, outcome.status)
+    wrong = guesses.check(outcome.guess, Expected.of(truth))
+    if wrong:
+        raise _Failed(wrong)
+    return outcome.guess
 
 
 class Scenes:
@@ -66,124 +199,6 @@ def release_of(about: AttackRecord) -> str:
     parts = [[plugin.name, plugin.options] for plugin in (about.dataset, about.encoder, about.defense)]
     public = about.public and about.public.model_dump()
     return json.dumps([parts, public, about.protocol.model_dump(), about.seed], sort_keys=True, default=str)
-
-
-def execute(
-    cell: Cell,
-    about: AttackRecord,
-    *,
-    device: str,
-    limits: process.Limits,
-    stage: Stage,
-    scenes: Scenes | None = None,
-    salt: str | None = None,
-) -> Result:
-    """`salt` draws a sealed cell's key again."""
-    salt = salt or (secrets.token_hex(32) if cell.sealed else None)
-    found: dict[str, Any] = {}
-
-    def record(status: str = "ok", error: str | None = None) -> AttackRecord:
-        return about.replace(**found, status=status, error=error)
-
-    try:
-        stage("preparing")
-        setting = (scenes or Scenes()).get(cell, about, device, stage, salt)
-        if "gradients" in cell.sees:
-            from bench.experiment.surfaces.gradients import surface
-
-            released = surface(cell, setting.release, setting.truth.key, setting.truth.private)
-            setting = replace(setting, release=released)
-    except UsageError as error:
-        return Result(record("failed", str(error)))
-    except Exception as error:
-        return Result(record("failed", f"before the attack: {_said(error)}"))
-    truth = setting.truth
-    found["dataset"] = about.dataset.replace(candidates=len(truth.corpus.texts))
-    found["encoder"] = about.encoder.replace(dim=int(truth.vectors.shape[1]))
-    found["notes"] = setting.release.notes
-    cost: dict[str, Any] = {"release_s": round(setting.release_s, 4)}
-    found["cost"] = cost
-    try:
-        outcome = _attack(cell, setting, device, limits, stage)
-    except OSError:
-        raise  # the machine's fault, such as a full disk: the run must stop
-    except Exception as error:  # nothing that an attack sends may end more than its cell
-        found["salt"] = salt
-        return Result(record("failed", f"around the attack: {_said(error)}"))
-    cost |= {"attack_s": round(outcome.seconds, 3), "peak_mib": round(outcome.peak_mib, 1)}
-    cost["threads"] = limits.threads  # the last bits of a sum may depend on it
-    if cell.sealed:  # told only now that the attack has ended
-        found |= {"salt": salt, "tried": {"attempts": outcome.attempts, "left_behind": outcome.left_behind}}
-    if outcome.guess is None:
-        return Result(record(outcome.status, outcome.reason))
-    guess = outcome.guess
-    picture = () if truth.private.images is None else truth.private.images.shape[1:]
-    items, width = truth.key.members.shape
-    wrong = guesses.check(guess, items, len(truth.corpus.texts), truth.vectors.shape[1], picture, width)
-    if wrong:
-        return Result(record("failed", wrong))
-    stage("scoring")
-    start = time.perf_counter()
-    try:
-        scores = _score(cell, guess, truth, device)
-    except Exception as error:
-        return Result(record("failed", f"while scoring: {_said(error)}"))
-    cost["score_s"] = round(time.perf_counter() - start, 3)
-    found |= {"metrics": scores.metrics, "details": {**guess.details, **scores.facts}}
-    found["outcomes"] = per_example.of(guess, truth, scores)
-    if cell.samples:
-        found["samples"] = per_example.samples(cell, scores)
-    return Result(record(), scores.items)
-
-
-def _attack(cell: Cell, setting: setup.Scene, device: str, limits: process.Limits, stage: Stage) -> process.Outcome:
-    attack = cell.attack
-    with process.workspace() as folder:
-        view.write(
-            folder,
-            cell.sees,
-            setting.release,
-            device=device,
-            corpus=setting.truth.corpus,
-            public=setting.public,
-            defense=cell.defense.reference(),
-            encoder=encoder(cell) if cell.sealed else cell.encoder.reference(),
-        )
-        rng = for_attack(cell.seed, attack.name, attack.options)
-        seal = process.Seal(needed(cell)) if cell.sealed else None
-        oracle = setting.oracle if "oracle" in attack.info.sees else None
-        return process.run(folder, attack.reference(), rng, limits=limits, oracle=oracle, stage=stage, seal=seal)
-
-
-def _score(cell: Cell, guess: Guess, truth: Truth, device: str) -> Scores:
-    rng = for_score(cell.seed, cell.dataset.name)
-    if truth.private.images is not None:
-        from bench.scoring import images
-
-        return images.score(guess, truth, rng)
-    from bench.scoring.text import score  # scikit-learn: a second that runs from stored records need not spend
-
-    return score(
-        guess,
-        truth,
-        _similarity(tuple(truth.corpus.texts), device),
-        rng,
-        named="corpus" in cell.sees,
-    )
-
-
-@lru_cache(maxsize=2)
-def _similarity(corpus: tuple[str, ...], device: str) -> Similarity:
-    from bench.encoders.batching import encode_cached
-    from bench.encoders.sentence_bert import SentenceBert
-    from bench.scoring.similarity import Similarity
-
-    sbert = SentenceBert()
-    return Similarity(corpus, lambda texts: encode_cached(sbert, texts, device=device))
-
-
-def _said(error: Exception) -> str:
-    return str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
 
 
 def needed(cell: Cell) -> tuple[Path, ...]:

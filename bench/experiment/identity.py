@@ -12,7 +12,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from bench.encoders.sentence_bert import SentenceBert
+from bench import modalities
 from bench.experiment.cells import Cell, Chosen, Trial, cells, trials
 from bench.experiment.provenance import code_of
 from bench.experiment.setup import load, protocol_for
@@ -31,12 +31,12 @@ _protocols: dict[tuple[Any, Protocol, bool], Protocol] = {}
 
 def describe(cell: Cell) -> AttackRecord:
     protocol = _protocol(cell)
-    images = "images" in cell.dataset.info.on
+    (modality,) = cell.dataset.info.on
     about = _about(cell, ["train"] if protocol.split == "train" else ["train", "dev"])
     about["dataset"] |= {"examples": protocol.examples, "size": len(load(cell.dataset.plugin, "train")[0])}
     about["attack"] = {**_plugin(cell.attack), "sees": list(cell.sees)}
     about["protocol"] = protocol.as_dict()
-    about["sbert"] = None if images else _weights(SentenceBert())
+    about["sbert"] = _scorer(modality)
     about["sealed"] = cell.sealed
     return _with_code(AttackRecord.model_validate({**about, "id": identity(about)}), cell)
 
@@ -84,6 +84,7 @@ def forget() -> None:
     """Look at data and weights again. Not at modules: those that are loaded stay as they were."""
     load.cache_clear()
     _weights.cache_clear()
+    _scorer.cache_clear()
     _protocols.clear()
 
 
@@ -124,6 +125,12 @@ def _protocol(cell: Cell) -> Protocol:
     if key not in _protocols:
         _protocols[key] = protocol_for(cell)
     return _protocols[key]
+
+
+@lru_cache(maxsize=4)
+def _scorer(modality: str) -> str | None:
+    """The fingerprint of the weights by which answers are compared."""
+    return modalities.get(modality).scorer_fingerprint()
 
 
 @lru_cache(maxsize=16)

@@ -12,14 +12,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from bench import EXPORTS, IN_CHECKOUT, ROOT
+from bench import EXPORTS, IN_CHECKOUT, ROOT, modalities, surfaces
 from bench.errors import UsageError
 from bench.plugins import source
+from bench.plugins.decorators import SURFACES
 from bench.plugins.registry import Entry, Registry
 from bench.records import ledger
 from bench.records.fingerprint import Reader
 from bench.records.ledger import Ledger
 from bench.records.model import AttackRecord, Record
+from bench.scoring import kinds
+from bench.scoring.metrics import METRICS
 from bench.system.paths import ledger_file
 
 Find = Callable[[str, str], Entry]
@@ -29,22 +32,19 @@ HOME = ROOT if IN_CHECKOUT else Path(__file__).resolve().parent.parent.parent
 """the folder that holds bench/, and in a checkout the plugins' folders, too"""
 COUNTED = (
     *("bench.types", "bench.arrays", "bench.system.seeds", "bench.system.text", "bench.plugins.protocol"),
-    *("bench.toolkit", "bench.encoders", "bench.scoring", "bench.experiment"),
+    *("bench.toolkit", "bench.encoders", "bench.modalities", "bench.surfaces", "bench.experiment"),
+    *("bench.scoring.metrics", "bench.scoring.kinds", "bench.scoring.similarity", "bench.scoring.intervals"),
+    "bench.scoring.per_example",
     *("bench.isolation.view", "bench.isolation.child", "bench.attacks", "bench.defenses", "bench.datasets"),
 )
 SETUP = ("bench.experiment.setup:build",)
 SURFACE = (
-    *("bench.experiment.execute:_attack", "bench.isolation.view:write", "bench.isolation.view:View"),
+    *("bench.experiment.execute:attack", "bench.isolation.view:write", "bench.isolation.view:View"),
     "bench.isolation.child:_run",
 )
-GRADIENTS = ("bench.experiment.surfaces.gradients:surface",)
-SCORING = {
-    "text": (
-        *("bench.scoring.text:score", "bench.scoring.per_example:of", "bench.system.seeds:for_score"),
-        *("bench.scoring.similarity:Similarity", "bench.encoders.sentence_bert:SentenceBert"),
-    ),
-    "images": ("bench.scoring.images:score", "bench.scoring.per_example:of", "bench.system.seeds:for_score"),
-}
+SCORING = ("bench.experiment.execute:score", "bench.scoring.per_example:of")
+# Functions of the modality, which is looked up by name (bench.modalities).
+ENCODING = ("content", "joined", "encode")
 TRAINING = ("bench.experiment.utility:measure", "bench.experiment.training:Training")
 
 
@@ -91,6 +91,7 @@ def compare(record: Record, now: dict[str, str], known: Ledger | None = None) ->
 
 def entry_points(record: Record, find: Find) -> dict[str, tuple[str, ...]]:
     """Where the code of each component begins."""
+    modality = record.dataset.modality
     data = [record.dataset.name, *([record.public.name] if record.public else [])]
     found = {
         "dataset": tuple(_class(find("dataset", name)) for name in data),
@@ -98,14 +99,42 @@ def entry_points(record: Record, find: Find) -> dict[str, tuple[str, ...]]:
         "defense": (_class(find("defense", record.defense.name)),),
     }
     if not isinstance(record, AttackRecord):
-        return {**found, "training": TRAINING}
+        return {**found, "training": (*TRAINING, *modalities.entry_points(modality, *ENCODING))}
+    seen = [word for word in SURFACES if word in record.attack.sees]
+    used = [function for word in seen for function in surfaces.get(word).uses]
     return {
         **found,
-        "setup": SETUP,
-        "surface": SURFACE + (GRADIENTS if "gradients" in record.attack.sees else ()),
+        "setup": (*SETUP, *modalities.entry_points(modality, *ENCODING)),
+        "surface": (*SURFACE, *map(surfaces.class_of, seen), *modalities.entry_points(modality, *used)),
         "attack": (_class(find("attack", record.attack.name)),),
-        "scoring": SCORING[record.dataset.modality],
+        **_scoring(record),
     }
+
+
+def scoring_code(record: Record) -> dict[str, str]:
+    """The hash of the component that depends on what was guessed and measured, which is not known before."""
+    if not isinstance(record, AttackRecord):
+        return {}
+    return {component: _hash(entries, HOME) for component, entries in _scoring(record).items()}
+
+
+def _scoring(record: AttackRecord) -> dict[str, tuple[str, ...]]:
+    """The scorer of the kind of guess, and the functions of the metrics that the record holds: no others, so that a
+    new metric makes no old record stale. Before anything was scored, all that may be needed."""
+    modality, names = record.dataset.modality, record.metrics.keys()
+    possible = [kinds.get(kind_of(record))] if names else [kind for kind in kinds.every() if kind.modality == modality]
+    bases = dict.fromkeys(basis for kind in possible for basis in kind.bases)
+    metrics = [row.entry_point for row in METRICS.of(*bases) if not names or row.name in names]
+    scorers = [kinds.scorer_of(kind.name) for kind in possible]
+    return {"scoring": (*SCORING, *modalities.entry_points(modality, "similarity"), *scorers, *metrics)}
+
+
+def kind_of(record: AttackRecord) -> str:
+    """The kind of guess behind a record; of one from before guesses were kept, by its metrics."""
+    if record.guess is not None:
+        return record.guess.kind
+    names = record.metrics.keys()
+    return next(kind.name for kind in kinds.every() if names <= {row.name for row in METRICS.of(*kind.bases)})
 
 
 @lru_cache(maxsize=1)

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench import modalities
 from bench.arrays import Floats, Ints
 from bench.encoders import batching
 from bench.errors import BenchError, DataError, UsageError
+from bench.modalities import Progress
+from bench.modalities.text import encode_texts
 from bench.plugins.protocol import Protocol
 from bench.scoring.truth import Truth
+from bench.surfaces import Client
 from bench.system.seeds import generator
 from bench.toolkit import mixing
 from bench.toolkit.corpus import Corpus
@@ -24,16 +28,20 @@ from bench.types import Examples, Key, Release
 if TYPE_CHECKING:
     from bench.experiment.cells import Cell, Trial
 
-Progress = Callable[[str], None]
-
 
 @dataclass(frozen=True)
 class Scene:
+    """Both sides of a cell: what the client holds and releases, and what the attacker may be told."""
+
     truth: Truth
-    release: Release
+    client: Client
     public: Corpus | None
     release_s: float
     oracle: Callable[[Floats], Floats]
+
+    @property
+    def release(self) -> Release:
+        return self.client.release
 
 
 @lru_cache(maxsize=8)
@@ -44,8 +52,7 @@ def load(dataset: Any, split: str) -> tuple[Examples, str]:
     for text in examples.texts:
         sha.update(text.encode("utf-8", "surrogatepass") + b"\0")
     sha.update(examples.labels.tobytes() + "|".join(examples.classes).encode())
-    if examples.images is not None:
-        sha.update(repr(examples.images.shape).encode() + examples.images.tobytes())
+    sha.update(modalities.of(examples).content(examples))
     if len(examples) < 2:
         raise DataError(f"the {split} split of {dataset} holds {len(examples)} examples: at least 2 are needed")
     return examples, sha.hexdigest()[:16]
@@ -59,11 +66,7 @@ def pool(cell: Cell) -> tuple[Examples, str, int]:
     dev, dev_print = load(cell.dataset.plugin, "dev")
     if dev.classes != data.classes:
         raise DataError(f"train and dev of {cell.dataset.name} have different labels")
-    images = None
-    if data.images is not None and dev.images is not None:
-        images = np.concatenate([data.images, dev.images])
-    both = Examples([*data.texts, *dev.texts], np.concatenate([data.labels, dev.labels]), data.classes, images)
-    return both, f"{fingerprint}-{dev_print}", len(data)
+    return modalities.of(data).joined(data, dev), f"{fingerprint}-{dev_print}", len(data)
 
 
 def protocol_for(cell: Cell) -> Protocol:
@@ -105,7 +108,7 @@ def build(cell: Cell, *, device: str, progress: Progress, salt: str | None = Non
     _check_release(release, key, mine, cell.defense.name)
     return Scene(
         Truth(private, mine, key, corpus, data.labels[candidates]),
-        release,
+        Client(cell.seed, cell.encoder.plugin, cell.encoder.name, private, release, key),
         public,
         seconds,
         _oracle(cell, key, private.targets().shape[1], public, generator(cell.seed, "oracle", *words)),
@@ -128,28 +131,22 @@ def choose(texts: Sequence[str], protocol: Protocol, rng: np.random.Generator, s
 
 
 def encode(cell: Trial, examples: Examples, device: str, progress: Progress) -> Floats:
-    if examples.images is not None:
-        progress(f"encoding {len(examples):,} pictures")
-        vectors = cell.encoder.plugin.encode(examples.images, device=device)
-        return batching.check_vectors(vectors, len(examples), f"encoder {cell.encoder.name}")
-    return encode_texts(cell, examples.texts, device, progress)
+    return modalities.of(examples).encode(cell.encoder.plugin, cell.encoder.name, examples, device, progress)
 
 
-def encode_texts(cell: Trial, texts: Sequence[str], device: str, progress: Progress) -> Floats:
-    def report(done: int, total: int) -> None:
-        progress(f"encoding {done:,} of {total:,} texts")
-
-    encoder = cell.encoder.plugin
-    if not hasattr(encoder, "fingerprint"):  # a plugin that does not say what it depends on cannot be cached
-        return batching.check_vectors(encoder.encode(list(texts)), len(texts), f"encoder {cell.encoder.name}")
-    return batching.encode_cached(encoder, texts, device=device, progress=report)
+def prepare(trial: Trial, device: str, progress: Progress) -> None:
+    """Encode all that measuring a trial's utility takes, so that it is in the cache."""
+    for split in ("train", "dev"):
+        encode(trial, load(trial.dataset.plugin, split)[0], device, progress)
+    public_corpus(trial, device, progress)
 
 
 def public_corpus(cell: Trial, device: str, progress: Progress) -> Corpus | None:
     if cell.public is None:
         return None
     texts = load(cell.public.plugin, "public")[0].texts
-    return Corpus(texts, encode_texts(cell, texts, device, progress), device)
+    vectors = encode_texts(cell.encoder.plugin, cell.encoder.name, texts, device, progress)
+    return Corpus(texts, vectors, device)
 
 
 def _check_release(release: Release, key: Key, vectors: Floats, name: str) -> None:

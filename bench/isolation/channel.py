@@ -17,8 +17,6 @@ from bench.errors import BenchError
 Array = npt.NDArray[Any]
 # Largest message taken: 1 GiB holds 350,000 vectors of 768 dimensions.
 LIMIT = 1 << 30
-# What a guess calls the arrays of its trail.
-TRAIL = "trail."
 _HEADER_LIMIT = 64 << 20
 DIMENSIONS = 8
 _DTYPES = frozenset(["bool", "int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64"])

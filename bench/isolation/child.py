@@ -28,6 +28,7 @@ from bench.isolation import audit, channel, sandbox
 from bench.isolation.view import View
 from bench.plugins import options
 from bench.plugins.registry import Entry
+from bench.scoring import packing
 from bench.types import Guess
 
 # What a sealed attack may look at without a word in its record: the system, its view, the code of this project.
@@ -47,7 +48,8 @@ def main() -> None:
         guess, view = _run(folder, task, sock)
         if task["sealed"]:
             _look_back(tried, view, task["scratch"])
-        channel.send(sock, "guess", {"used": sorted(view.used), "attempts": tried, **_facts(guess)}, **_arrays(guess))
+        facts, arrays = packing.pack(guess)
+        channel.send(sock, "guess", {"used": sorted(view.used), "attempts": tried, **facts}, **arrays)
     except MemoryError:
         reason = f"it needed more than its memory limit of {task['memory_mib']} MiB"
         channel.send(sock, "error", {"reason": reason, "attempts": tried})
@@ -110,17 +112,6 @@ def _run(folder: Path, task: dict[str, Any], sock: socket.socket) -> tuple[Guess
 def _make(kind: str, reference: dict[str, Any]) -> Any:
     entry = Entry(kind, reference["name"], reference["module"], reference["cls"], reference["module"])
     return options.restore(entry.load(), reference["options"])
-
-
-def _arrays(guess: Guess) -> dict[str, Any]:
-    found = {name: getattr(guess, name) for name in ("ranking", "vectors", "images", "confidence")}
-    found |= {f"{channel.TRAIL}{name}": value for name, value in guess.trail.items()}
-    return {name: np.asarray(value) for name, value in found.items() if value is not None}
-
-
-def _facts(guess: Guess) -> dict[str, Any]:
-    json.dumps(guess.details)  # fails here, where the reason reaches the author, rather than in the parent
-    return {"texts": None if guess.texts is None else [str(t) for t in guess.texts], "details": guess.details}
 
 
 def _reason(error: BaseException, task: dict[str, Any]) -> str:

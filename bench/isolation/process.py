@@ -27,6 +27,7 @@ import numpy as np
 from bench.arrays import Floats
 from bench.isolation import channel, sandbox
 from bench.isolation import guess as guesses
+from bench.scoring import packing
 from bench.system import processes
 from bench.system.text import printable
 from bench.system.threads import thread_variables
@@ -203,7 +204,7 @@ def _listen(
 
 
 def _guessed(facts: dict[str, Any], arrays: dict[str, Any]) -> _Reply:
-    guess, wrong = guesses.read(facts, arrays)
+    guess, wrong = packing.read(facts, arrays)
     if guess is None:
         return _Reply("failed", reason=wrong, attempts=guesses.attempts(facts))
     return _Reply("ok", guess, None, guesses.used(facts), guesses.attempts(facts))

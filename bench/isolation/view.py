@@ -1,4 +1,4 @@
-"""What an attack sees: the release, plus exactly the knowledge it declared in `sees`.
+"""What an attack sees: the surfaces that leave the client, plus exactly the knowledge it declared in `sees`.
 
 The parent lays a view out as a folder of plain arrays and JSON (`write`); the attack's process opens it (`View`).
 Nothing that was not declared is in the folder, so the error for touching it is a courtesy, not the wall.
@@ -7,15 +7,17 @@ Nothing that was not declared is in the folder, so the error for touching it is 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from bench import surfaces
 from bench.arrays import Floats
+from bench.plugins.decorators import SURFACES
+from bench.surfaces.base import Surface, load, save
 from bench.toolkit.corpus import Corpus
 from bench.types import Release
 
@@ -44,7 +46,17 @@ class KnownDefense:
 
 
 class View:
-    """Opened in the attack's process. `used` collects what was touched."""
+    """Opened in the attack's process. `used` collects what was touched, `refused` what was not granted."""
+
+    # What surfaces give, opened on first use by `__getattr__`.
+    encodings: Floats
+    """n × d float32"""
+    labels: Floats
+    """n × classes float32, mixed as the encodings are"""
+    gradients: dict[str, Floats]
+    """for each layer, by the name of its weights in `model`: n × the shape of the weights. Mapped, not read."""
+    model: Victim
+    """the model that the gradients are of: its weights, and functions to run and differentiate it"""
 
     def __init__(
         self,
@@ -62,30 +74,33 @@ class View:
         self.used: set[str] = set()
         self.refused: set[str] = set()
 
+    def __getattr__(self, name: str) -> Any:
+        """What a surface gives: opened once, and then an attribute like any other."""
+        if hasattr(type(self), name):  # a property that raised an AttributeError, such as NotGranted
+            return object.__getattribute__(self, name)
+        word = next((word for word in SURFACES if not name.startswith("_") and name in surfaces.get(word).gives), "")
+        if not word:
+            raise AttributeError(f"a view has no {name!r}")
+        self._touch(word)
+        self.__dict__.update(surfaces.get(word).open(self._folder, self._facts["surfaces"][word]))
+        return self.__dict__[name]
+
     def stage(self, text: str) -> None:
         """Tell the user what the attack is doing now."""
         if self._stage:
             self._stage(text)
 
     @cached_property
-    def encodings(self) -> Floats:
-        """n × d float32"""
-        return self._array("encodings", "encodings")
-
-    @cached_property
-    def labels(self) -> Floats:
-        """n × classes float32, mixed as the encodings are"""
-        return self._array("labels", "labels")
-
-    @cached_property
     def corpus(self) -> Corpus:
         """The sentences that may be named as an answer."""
-        return self._corpus("corpus")
+        self._touch("corpus")
+        return self._load_corpus("corpus")
 
     @cached_property
     def public(self) -> Corpus:
         """The public corpus."""
-        return self._corpus("public")
+        self._touch("public")
+        return self._load_corpus("public")
 
     @cached_property
     def encoder(self) -> Any:
@@ -107,22 +122,6 @@ class View:
         assert self._oracle is not None
         return self._oracle
 
-    @cached_property
-    def gradients(self) -> dict[str, Floats]:
-        """For each layer, by the name of its weights in `model`: n × the shape of the weights. Mapped, not read."""
-        self._touch("gradients")
-        return _load_all(self._folder / "gradients")
-
-    @cached_property
-    def model(self) -> Victim:
-        """The model that the gradients are of: its weights, and functions to run and differentiate it."""
-        self._touch("gradients")
-        from bench.toolkit.networks import Victim
-
-        facts = self._facts["model"]
-        weights = _load_all(self._folder / "model")
-        return Victim(weights, tuple(facts["picture"]), facts["classes"], facts["batch"])
-
     def _touch(self, word: str) -> None:
         if word not in self._sees:
             self.refused.add(word)
@@ -131,20 +130,9 @@ class View:
             )
         self.used.add(word)
 
-    def _array(self, name: str, word: str) -> Floats:
-        self._touch(word)
-        # Mapped, not read: a corpus larger than the attack's memory limit can still be searched in blocks.
-        array: Floats = np.load(self._folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-        return array
-
-    def _corpus(self, word: str) -> Corpus:
-        self._touch(word)
-        return self._load_corpus(word)
-
     def _load_corpus(self, word: str) -> Corpus:
         texts = json.loads((self._folder / f"{word}.json").read_text(encoding="utf-8"))
-        vectors = np.load(self._folder / f"{word}.npy", mmap_mode="r", allow_pickle=False)
-        return Corpus(texts, vectors, self.device, self._facts.get(f"{word}_known", 0))
+        return Corpus(texts, load(self._folder / f"{word}.npy"), self.device, self._facts.get(f"{word}_known", 0))
 
     def _plugin(self, kind: str) -> Any:
         assert self._make is not None
@@ -154,7 +142,7 @@ class View:
 def write(
     folder: Path,
     sees: Sequence[str],
-    release: Release,
+    released: Mapping[str, Surface],
     *,
     device: str = "cpu",
     corpus: Corpus | None = None,
@@ -164,13 +152,7 @@ def write(
 ) -> None:
     """Lay out what `sees` grants, and nothing else."""
     facts: dict[str, Any] = {"sees": sorted(sees), "device": device}
-    if "encodings" in sees:
-        _save(folder / "encodings.npy", release.encodings)
-    if "labels" in sees:
-        _save(folder / "labels.npy", release.labels)
-    if "gradients" in sees and release.gradients is not None:
-        facts["model"] = release.model.facts()
-        _write_gradients(folder, release)
+    facts["surfaces"] = {word: surface.write(folder) for word, surface in released.items() if word in sees}
     # The public corpus also goes along with `defense`: the scheme cannot be run without it where it mixes it in.
     for word, value, granted in (
         ("corpus", corpus, "corpus" in sees),
@@ -178,34 +160,9 @@ def write(
     ):
         if granted and value is not None:
             facts[f"{word}_known"] = value.known
-            _save(folder / f"{word}.npy", value.vectors)
+            save(folder / f"{word}.npy", value.vectors)
             (folder / f"{word}.json").write_text(json.dumps(value.texts), encoding="utf-8")
     for word, given in (("defense", defense), ("encoder", encoder)):
         if word in sees:
             facts[word] = given
     (folder / "view.json").write_text(json.dumps(facts), encoding="utf-8")
-
-
-def _write_gradients(folder: Path, release: Release) -> None:
-    for name in ("model", "gradients"):
-        (folder / name).mkdir()
-    for name, weight in release.model.weights.items():
-        _save(folder / "model" / f"{name}.npy", weight)
-    files = {
-        name: np.lib.format.open_memmap(folder / "gradients" / f"{name}.npy", "w+", np.float32, shape)
-        for name, shape in release.gradients.shapes().items()
-    }
-    for rows, found in release.gradients.blocks():
-        for name, value in found.items():
-            files[name][rows] = value
-    for file in files.values():
-        file.flush()
-
-
-def _load_all(folder: Path) -> dict[str, Floats]:
-    paths = sorted(folder.glob("*.npy"))
-    return {path.name[: -len(".npy")]: np.load(path, mmap_mode="r", allow_pickle=False) for path in paths}
-
-
-def _save(path: Path, array: npt.ArrayLike) -> None:
-    np.save(path, np.ascontiguousarray(np.asarray(array, dtype=np.float32)), allow_pickle=False)

@@ -15,7 +15,9 @@ from bench.errors import UsageError, unknown
 from bench.plugins.protocol import Protocol
 
 KINDS = ("attack", "defense", "dataset", "encoder")
-SEES = ("encodings", "labels", "gradients", "corpus", "public", "encoder", "defense", "oracle")
+# What may leave a client (bench.surfaces), and what an attacker may know besides.
+SURFACES = ("encodings", "labels", "gradients")
+SEES = (*SURFACES, "corpus", "public", "encoder", "defense", "oracle")
 ON = ("text", "images")
 METHODS = {"attack": "run", "defense": "release", "dataset": "load", "encoder": "encode"}
 

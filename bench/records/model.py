@@ -25,8 +25,6 @@ DECIMALS = 9
 _MOST = 1e300
 # The name of a suite becomes that of a file.
 _SUITE = re.compile(r"\w[\w .+-]*")
-# Metrics that are shares: whatever lies beyond 0 and 1 was not measured.
-SHARES = frozenset(["identity", "jaccard", "label", "hit", "recall", "success"])
 
 
 def plain(value: Any, decimals: int | None = DECIMALS) -> Any:
@@ -199,6 +197,18 @@ class Attempts(Part):
     """processes that were still running when the attack had ended"""
 
 
+class KeptGuess(Part):
+    """The guess that the metrics were computed from, kept beside the record (bench.records.guesses)."""
+
+    kind: str
+    """ranking, vectors, texts, images"""
+    size: int | None = None
+    """bytes of its file"""
+    sha256: str | None = None
+    left_out: str | None = None
+    """why it is not kept"""
+
+
 class Cost(Part):
     """Seconds and MiB."""
 
@@ -274,6 +284,7 @@ class AttackRecord(Record):
     metrics: dict[str, Metric | None] = {}
     outcomes: Outcomes | None = None
     samples: list[Sample] | None = None
+    guess: KeptGuess | None = None
     details: Plain = {}
     """what the attack says of itself"""
     utility: MeasuredUtility | None = None
@@ -282,8 +293,12 @@ class AttackRecord(Record):
 
     @model_validator(mode="after")
     def _shares(self) -> Self:
+        if not self.metrics:
+            return self
+        from bench.scoring.metrics import METRICS
+
         for name, metric in self.metrics.items():
-            value = metric.value if metric and name in SHARES else None
+            value = metric.value if metric and name in METRICS and METRICS[name].share else None
             if isinstance(value, float | int) and not -0.001 <= value <= 1.001:
                 raise ValueError(f"metrics.{name}: a share between 0 and 1 was expected")
         return self

@@ -37,7 +37,7 @@ class StoredRecords:
             return found if fresh else None
         if (self._force and not fresh) or not self._complete(task, found, path):
             return None
-        standing = provenance.compare(found, task.about.code)
+        standing = provenance.compare(found, {**task.about.code, **provenance.scoring_code(found)})
         if standing.status == "stale":
             self.stale[found.id] = standing.changed
             return None

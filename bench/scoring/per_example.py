@@ -1,7 +1,7 @@
 """What became of each private example, packed into the record: enough to compare two runs example by example.
 
-The leak of an example is the share of it that the attack named: `recall` where the guess is a ranking, over the items
-that belong to the example; `success` where vectors or pictures were reconstructed, which are matched to it as a whole.
+The leak of an example is the share of it that the attack named: the metric of the table that is marked as `leak` for
+this kind of guess, over the items that belong to the example.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from bench.records.model import Record
-    from bench.scoring.text import Scores
+    from bench.scoring.kinds.base import Scores
     from bench.scoring.truth import Truth
-    from bench.types import Guess
 
 Values = npt.NDArray[np.float64]
+# Text metrics that stand beside a sample's answer, or for it where it is not shown.
+MEASURES = ("jaccard", "tfidf", "sbert")
 
 
-class Asked(Protocol):
+class Wanted(Protocol):
     """What a cell's suite asks to be kept of its answers."""
 
     @property
@@ -33,21 +33,53 @@ class Asked(Protocol):
     def answers(self) -> bool: ...
 
 
-def headline(record: Record) -> str | None:
+class Packed(Protocol):
+    @property
+    def metric(self) -> str: ...
+
+    @property
+    def values(self) -> str: ...
+
+
+class Sampled(Protocol):
+    @property
+    def answer(self) -> str | None: ...
+
+
+class Stored(Protocol):
+    """A record whose attack may have leaked examples."""
+
+    @property
+    def outcomes(self) -> Packed | None: ...
+
+
+class Sized(Protocol):
+    @property
+    def examples(self) -> int: ...
+
+
+class WithSamples(Protocol):
+    """A record that may hold samples."""
+
+    @property
+    def samples(self) -> Sequence[Sampled] | None: ...
+
+    @property
+    def protocol(self) -> Sized: ...
+
+
+def headline(record: Stored) -> str | None:
     """The metric that says how much a record's attack found; None where it has nothing to say on examples."""
-    outcomes = record.get("outcomes")
-    return outcomes["metric"] if outcomes else None
+    return record.outcomes.metric if record.outcomes else None
 
 
-def of(guess: Guess, truth: Truth, scores: Scores) -> dict[str, Any] | None:
+def of(truth: Truth, scores: Scores) -> dict[str, Any] | None:
     """The leak of every private example, in their order. Half precision: these are shares, to be averaged."""
-    ranked = guess.ranking is not None or guess.texts is not None
-    metric = "recall" if ranked else "success"
+    metric, owner = scores.leak, scores.owner
     if metric not in scores.items:
         return None  # an attack without a corpus, scored on vectors alone
     values = np.asarray(scores.items[metric], dtype=np.float64)
     n = len(truth.private)
-    owner = truth.key.owner if guess.vectors is None else np.arange(n)
     known = ~np.isnan(values)
     sums = np.bincount(owner[known], values[known], minlength=n)
     counts = np.bincount(owner[known], minlength=n)
@@ -55,42 +87,41 @@ def of(guess: Guess, truth: Truth, scores: Scores) -> dict[str, Any] | None:
     return {"metric": metric, "values": base64.b64encode(leak.astype("<f2").tobytes()).decode()}
 
 
-def values(record: Record) -> Values | None:
-    outcomes = record.get("outcomes")
-    if not outcomes:
+def values(record: Stored) -> Values | None:
+    if record.outcomes is None:
         return None
-    return np.frombuffer(base64.b64decode(outcomes["values"]), dtype="<f2").astype(np.float64)
+    return np.frombuffer(base64.b64decode(record.outcomes.values), dtype="<f2").astype(np.float64)
 
 
-def samples(cell: Asked, scores: Scores) -> list[dict[str, Any]]:
+def samples(wanted: Wanted, scores: Scores) -> list[dict[str, Any]]:
     """Some questions with their answers, as many as the suite asks for: the same examples whatever the defense.
 
     A wrong answer is a sentence of the data set too: unless the suite wants it, its similarity stands for it.
     """
     items = scores.items
     if "answer" not in items or "identity" not in items:
-        return []  # pictures, or vectors of an attack that names no sentences
+        return []  # images, or vectors of an attack that names no sentences
     found: list[dict[str, Any]] = []
-    for i in _chosen(items["example"], cell.samples):
+    for i in _chosen(items["example"], wanted.samples):
         example, answer = items["example"][i], items["answer"][i]
         right = bool(items["hit"][i] if "hit" in items else items["identity"][i])
-        measures = {name: round(float(items[name][i]), 3) for name in ("jaccard", "tfidf", "sbert") if name in items}
-        shown = answer if cell.answers or answer == example else None
+        measures = {name: round(float(items[name][i]), 3) for name in MEASURES if name in items}
+        shown = answer if wanted.answers or answer == example else None
         sample: dict[str, Any] = {"example": example, "answer": shown, "right": right}
         found.append(sample | measures)
     return found
 
 
-def enough(record: Record, cell: Asked) -> bool:
-    """Whether a record holds the samples that the cell's suite asks for; another suite may have asked for fewer."""
-    if not cell.samples:
+def enough(record: WithSamples, wanted: Wanted) -> bool:
+    """Whether a record holds the samples that a cell's suite asks for; another suite may have asked for fewer."""
+    if not wanted.samples:
         return True
-    kept: list[dict[str, Any]] | None = record.get("samples")
-    if kept is None:
+    if record.samples is None:
         return False
-    wanted = min(cell.samples, record["protocol"]["examples"])
+    count = min(wanted.samples, record.protocol.examples)
+    whole = all(sample.answer is not None or not wanted.answers for sample in record.samples)
     # None at all: the attack names no sentences.
-    return not kept or (len(kept) >= wanted and all(s["answer"] is not None or not cell.answers for s in kept))
+    return not record.samples or (len(record.samples) >= count and whole)
 
 
 def _chosen(examples: Sequence[str], count: int) -> list[int]:

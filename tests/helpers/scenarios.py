@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from bench import Corpus, Key, Release, View, mixing
-from bench.experiment.surfaces.gradients import Gradients
+from bench import Corpus, Examples, Key, View, mixing
 from bench.isolation import view
+from bench.surfaces.encodings import Encodings
+from bench.surfaces.gradients import Gradients
+from bench.surfaces.labels import Labels
 from bench.toolkit.networks import Victim, body_weights, head_weights, layer
 
 
@@ -24,7 +26,9 @@ class GradientScenario:
 
     @property
     def source(self) -> Gradients:
-        return Gradients(self.victim, self.labels, mixing.apply(self.vectors, self.key), self.images, self.key)
+        n = len(self.vectors)
+        private = Examples([f"example {i}" for i in range(n)], np.zeros(n, int), ("a",), self.images)
+        return Gradients(self.victim, self.labels, mixing.apply(self.vectors, self.key), private, self.key)
 
     def gradients(self) -> dict[str, np.ndarray]:
         parts = [found for _, found in self.source.blocks()]
@@ -44,8 +48,12 @@ class GradientScenario:
         return {name: np.stack(values) for name, values in found.items()}
 
     def view(self, folder: Path, sees: set[str], defense: dict | None = None, corpus: Corpus | None = None) -> View:
-        release = Release(mixing.apply(self.vectors, self.key), self.labels, {}, self.source, self.victim)
-        view.write(folder, sorted(sees), release, corpus=corpus, defense=defense)
+        released = {
+            "encodings": Encodings(mixing.apply(self.vectors, self.key)),
+            "labels": Labels(self.labels),
+            "gradients": self.source,
+        }
+        view.write(folder, sorted(sees), released, corpus=corpus, defense=defense)
         return View(folder, make=_make)
 
 

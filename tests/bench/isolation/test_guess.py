@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bench import Guess
 from bench.isolation import guess as guesses
-
-
-def nested(depth: int) -> list[object]:
-    return [] if not depth else [nested(depth - 1)]
-
-
-@pytest.mark.parametrize(
-    ("facts", "said"),
-    [
-        ({"details": {"deep": nested(100)}}, "are not a table"),
-        ({"details": [1]}, "are not a table"),
-        ({"details": {"long": "x" * (9 << 20)}}, "are not a table"),
-        ({"texts": "abc"}, "not a list of strings"),
-        ({"texts": [1]}, "not a list of strings"),
-    ],
-)
-def test_facts_that_no_guess_has(facts: dict[str, object], said: str) -> None:
-    guess, wrong = guesses.read(facts, {})
-    assert guess is None
-    assert said in wrong
+from bench.scoring.kinds import Expected
 
 
 def test_its_own_account_may_be_anything() -> None:
@@ -44,11 +27,29 @@ def test_its_own_account_may_be_anything() -> None:
     ],
 )
 def test_more_than_anybody_could_mean(guess: Guess, said: str) -> None:
-    assert said in str(guesses.check(guess, items=5, rows=100, dim=4))
+    assert said in str(guesses.check(guess, Expected("text", items=5, width=1, rows=100, dim=4)))
 
 
 def test_a_guess_of_pictures_holds_as_many_as_are_mixed() -> None:
     """Or every picture there is could be named, and one would be right."""
     many = Guess(images=np.zeros((5, 3, 1, 8, 8)))
-    assert guesses.check(many, 5, 100, 4, (1, 8, 8), width=3) is None
-    assert "at most 2 dummies" in str(guesses.check(many, 5, 100, 4, (1, 8, 8), width=2))
+    expected = Expected("images", items=5, width=3, rows=100, dim=4, shape=(1, 8, 8))
+    assert guesses.check(many, expected) is None
+    assert "at most 2 dummies" in str(guesses.check(many, replace(expected, width=2)))
+
+
+@pytest.mark.parametrize(
+    ("guess", "said"),
+    [
+        (Guess(), "this one holds none"),
+        (Guess(ranking=np.zeros((5, 1), int), texts=["a"] * 5), "this one holds ['ranking', 'texts']"),
+        (Guess(images=np.zeros((5, 1, 1, 8, 8))), "a guess of images does not fit: the private examples are text"),
+        (Guess(ranking=np.zeros((5, 1))), "float64 values; expected whole row numbers"),
+        (Guess(ranking=np.full((5, 1), 100)), "names row 100"),
+        (Guess(texts=["a"]), "1 texts were guessed for 5"),
+        (Guess(vectors=np.full((5, 4), np.nan)), "NaN or infinite"),
+        (Guess(texts=["a"] * 5, confidence=np.zeros(4)), "confidence has shape (4,)"),
+    ],
+)
+def test_a_guess_that_does_not_fit_is_told_why(guess: Guess, said: str) -> None:
+    assert said in str(guesses.check(guess, Expected("text", items=5, width=1, rows=100, dim=4)))

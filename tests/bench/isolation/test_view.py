@@ -6,15 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench import Corpus, Release, View
+from bench import Corpus, View
 from bench.isolation import view
 from bench.plugins.decorators import SEES
+from bench.surfaces.encodings import Encodings
+from bench.surfaces.labels import Labels
 
 
 def lay_out(folder: Path, sees: set[str], vectors: np.ndarray) -> View:
-    release = Release(vectors, np.eye(2, dtype=np.float32)[[0, 1, 0]])
+    released = {"encodings": Encodings(vectors), "labels": Labels(np.eye(2, dtype=np.float32)[[0, 1, 0]])}
     corpus = Corpus(["a", "b", "c"], vectors)
-    view.write(folder, sees, release, corpus=corpus, public=corpus, defense={"name": "none", "options": {}}, encoder={})
+    scheme = {"name": "none", "options": {}}
+    view.write(folder, sees, released, corpus=corpus, public=corpus, defense=scheme, encoder={})
     return View(folder)
 
 
@@ -49,3 +52,12 @@ def test_the_view_cannot_be_written_to(tmp_path: Path, sentence_vectors: Callabl
     seen = lay_out(tmp_path, {"encodings"}, sentence_vectors(3))
     with pytest.raises(ValueError, match="read-only"):
         seen.encodings[0, 0] = 1
+
+
+def test_a_word_that_no_view_knows_is_an_ordinary_error(
+    tmp_path: Path, sentence_vectors: Callable[..., np.ndarray]
+) -> None:
+    seen = lay_out(tmp_path, {"encodings"}, sentence_vectors(3))
+    with pytest.raises(AttributeError, match="a view has no 'encoding'"):
+        _ = seen.encoding
+    assert not seen.refused

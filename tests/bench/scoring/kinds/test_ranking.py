@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from bench import Corpus, Examples, Guess, Key
+from bench.scoring.kinds import Scores, kind_of
+from bench.scoring.metrics import jaccard, tfidf
 from bench.scoring.similarity import Similarity
-from bench.scoring.text import score
 from bench.scoring.truth import Truth
 
 TEXTS = ["the cat sat", "a dog ran", "the cat ran", "birds sing", "the cat sat", "fish swim fast"]
@@ -32,6 +33,10 @@ def truth(members: list[list[int]], private: tuple[int, ...] = (0, 1, 2, 3), dro
         Corpus([TEXTS[i] for i in keep], vectors[keep]),
         LABELS[keep],
     )
+
+
+def score(guess: Guess, world: Truth, similarity: Similarity, rng: np.random.Generator, **kwargs: bool) -> Scores:
+    return kind_of(guess).score(guess, world, similarity, rng, **kwargs)
 
 
 def values(guess: Guess, world: Truth, **kwargs: bool) -> dict[str, float]:
@@ -179,6 +184,9 @@ def test_regression_labels_agree_when_they_round_alike() -> None:
 
 
 def test_texts_without_a_single_word_do_not_break_the_metrics() -> None:
-    pairs = Similarity(["!!", "??"], embed).pairs(["!!", "!!"], ["!!", "??"])
-    assert pairs["jaccard"].tolist() == [1, 0]
-    assert np.isfinite(pairs["tfidf"]).all()
+    key = Key(np.arange(2), np.arange(2)[:, None], np.ones((2, 1), np.float32))
+    private = Examples(["!!", "!!"], [0, 0], ("a",))
+    world = Truth(private, np.eye(2, dtype=np.float32), key, Corpus(["!!", "??"], np.eye(2)), np.zeros(2))
+    pairs = Similarity(["!!", "??"], embed).pairs(world, np.arange(2), ["!!", "??"], np.arange(2))
+    assert jaccard(pairs).tolist() == [1, 0]
+    assert np.isfinite(tfidf(pairs)).all()

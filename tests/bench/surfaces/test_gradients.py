@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.experiment.surfaces import gradients
 from bench.isolation import view
+from bench.surfaces import gradients
 from tests.helpers.scenarios import GradientScenario, image_scenario, text_scenario
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

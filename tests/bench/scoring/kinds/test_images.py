@@ -5,7 +5,9 @@ import pytest
 
 from bench import Corpus, Examples, Guess, Key
 from bench.isolation.guess import check
-from bench.scoring.images import SUCCESS, score
+from bench.scoring.kinds import Expected
+from bench.scoring.kinds.images import score
+from bench.scoring.metrics import SUCCESS
 from bench.scoring.truth import Truth
 
 RNG = np.random.default_rng
@@ -26,7 +28,7 @@ def test_what_is_near_enough_is_a_success_and_the_random_level_is_not() -> None:
     guess = world.private.images[:, None].copy()
     guess[:3] += np.sqrt(SUCCESS) * 1.05
     guess[3:] += np.sqrt(SUCCESS) * 0.9
-    metrics = score(Guess(images=guess), world, RNG(0)).metrics
+    metrics = score(Guess(images=guess), world, None, RNG(0)).metrics
     assert metrics["success"]["value"] == pytest.approx(9 / 12)
     assert metrics["success"]["low"] < 0.75 < metrics["success"]["high"]
     assert 0 < metrics["success"]["random"] < 0.2  # one in twelve draws the right one
@@ -40,7 +42,7 @@ def test_what_is_not_a_number_counts_as_failed_and_is_not_dropped() -> None:
     guess = world.private.images[:, None].copy()
     guess[0, 0, 0, 0, 0] = np.nan
     guess[1] = np.inf
-    found = score(Guess(images=guess), world, RNG(0))
+    found = score(Guess(images=guess), world, None, RNG(0))
     assert found.metrics["success"]["value"] == pytest.approx(10 / 12)
     assert found.facts["not_finite"] == 2
     assert np.isfinite(found.items["mse"]).all()
@@ -51,12 +53,12 @@ def test_a_mix_is_judged_by_the_best_matching_of_its_dummies() -> None:
     world = truth(k=3)
     images, key = world.private.images, world.key
     shuffled = images[key.members[:, [2, 0, 1]]]
-    metrics = score(Guess(images=shuffled), world, RNG(0)).metrics
+    metrics = score(Guess(images=shuffled), world, None, RNG(0)).metrics
     assert metrics["success"]["value"] == 1
     assert metrics["recall"]["value"] == 1
     one_missing = shuffled.copy()
     one_missing[:, 1] = 0.5  # the owner's
-    metrics = score(Guess(images=one_missing), world, RNG(0)).metrics
+    metrics = score(Guess(images=one_missing), world, None, RNG(0)).metrics
     assert metrics["success"]["value"] == 0
     assert metrics["recall"]["value"] == pytest.approx(2 / 3)
 
@@ -64,7 +66,7 @@ def test_a_mix_is_judged_by_the_best_matching_of_its_dummies() -> None:
 def test_one_dummy_is_held_against_the_picture_that_the_item_belongs_to() -> None:
     world = truth(k=2)
     other = world.private.images[world.key.members[:, [1]]]
-    metrics = score(Guess(images=other), world, RNG(0)).metrics
+    metrics = score(Guess(images=other), world, None, RNG(0)).metrics
     assert metrics["success"]["value"] == 0
     assert metrics["recall"]["value"] == 0.5
 
@@ -82,7 +84,7 @@ def test_curves_are_drawn_where_the_truth_is_known() -> None:
         "images": path,
         "masks": np.stack([np.zeros((4, 5)), np.ones((4, 5))], axis=1),
     }
-    good, bad = score(Guess(images=guess, trail=trail), world, RNG(0)).facts["curves"]
+    good, bad = score(Guess(images=guess, trail=trail), world, None, RNG(0)).facts["curves"]
     assert (good["success"], good["item"]) == (True, 1)
     assert good["iteration"] == [1, 9]
     assert good["input_error"] == [pytest.approx((images[1] ** 2).mean(), rel=1e-3), 0.0]
@@ -95,12 +97,14 @@ def test_curves_are_drawn_where_the_truth_is_known() -> None:
     [
         (Guess(images=np.zeros((12, 1, 1, 4, 5))), "expected 12 × dummies × 1 × 4 × 4"),
         (Guess(images=np.zeros((11, 1, 1, 4, 4))), "expected 12"),
-        (Guess(vectors=np.zeros((12, 5))), "the private examples are pictures"),
+        (Guess(vectors=np.zeros((12, 5))), "the private examples are images"),
     ],
 )
 def test_a_guess_of_another_form_is_explained(guess: Guess, said: str) -> None:
-    assert said in str(check(guess, 12, 12, 5, (1, 4, 4)))
+    assert said in str(check(guess, Expected("images", 12, 1, 12, 5, (1, 4, 4))))
 
 
 def test_pictures_guessed_for_text_are_explained() -> None:
-    assert "the private examples are text" in str(check(Guess(images=np.zeros((3, 1, 1, 4, 4))), 3, 3, 5))
+    assert "the private examples are text" in str(
+        check(Guess(images=np.zeros((3, 1, 1, 4, 4))), Expected("text", 3, 1, 3, 5))
+    )

@@ -1,1 +1,0 @@
-"""What a client may release besides its encodings."""

@@ -1,0 +1,36 @@
+"""The encodings: what most schemes release, a vector for each item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from bench.arrays import Floats
+from bench.surfaces.base import Client, Surface, load, save
+
+
+@dataclass(frozen=True)
+class Encodings(Surface):
+    """items × d"""
+
+    gives: ClassVar[tuple[str, ...]] = ("encodings",)
+
+    array: Floats
+
+    @classmethod
+    def build(cls, client: Client) -> Self:
+        return cls(np.asarray(client.release.encodings, dtype=np.float32))
+
+    def size(self) -> int:
+        return int(self.array.nbytes)
+
+    def write(self, folder: Path) -> dict[str, Any]:
+        save(folder / "encodings.npy", self.array)
+        return {}
+
+    @staticmethod
+    def open(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
+        return {"encodings": load(folder / "encodings.npy")}
