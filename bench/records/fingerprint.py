@@ -1,9 +1,10 @@
 """What a number depends on: a hash over the definitions that are reachable from a component's entry points.
 
 A definition is a function, a class or a constant at the top level of a module. It counts as its syntax tree, without
-what cannot change a number: comments, docstrings, annotations, imports, the texts of raised errors, its own name and
-the module that it stands in. A reference to another definition counts as that definition, so moving or renaming one
-changes no hash, and changing a constant or a default does. Code is read, never imported: it may be a stranger's.
+what cannot change a number: comments, docstrings, annotations, imports, the texts of raised errors, the titles of
+metrics, its own name and the module that it stands in. A reference to another definition counts as that definition,
+so moving or renaming one changes no hash, and changing a constant or a default does. Code is read, never imported: it
+may be a stranger's.
 
 Only the code that can decide a number is followed (the modules in `counted`, and a plugin's own package). What else
 of this project is referred to counts as one word, and a library's function as its dotted name; libraries are recorded
@@ -24,6 +25,8 @@ Locate = Callable[[str], Path | None]
 """the file of a module of this project or of a plugin, by its dotted name; None for a library's"""
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+# Keywords of a function's decorator that say how it is shown (bench.scoring.table).
+_DISPLAYED = frozenset(["title", "order", "share"])
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _IGNORED = frozenset(["annotation", "returns", "type_comment", "ctx", "kind", "type_params", "type_ignores", "simple"])
 
@@ -183,7 +186,8 @@ class _Context:
         return [type(node).__name__, *fields]
 
     def _function(self, node: Any, named: bool) -> Any:
-        outside = [self._value(getattr(node, "decorator_list", [])), self._defaults(node.args)]
+        decorators = [_without_display(decorator) for decorator in getattr(node, "decorator_list", [])]
+        outside = [self._value(decorators), self._defaults(node.args)]
         names: dict[str, _Target | None] = dict.fromkeys(_arguments(node.args))
         body = node.body if isinstance(node.body, list) else [node.body]
         names |= _locals(body, self._module.package)
@@ -265,6 +269,13 @@ class _Context:
         if self._reader._module(found.module) is not None:  # a module of this project, as a value
             return ["Project"]
         return ["Library", _dotted(found)]
+
+
+def _without_display(decorator: ast.expr) -> ast.expr:
+    """A function's decorator without what it only tells readers, such as the title of a metric."""
+    if not isinstance(decorator, ast.Call):
+        return decorator
+    return ast.Call(decorator.func, decorator.args, [k for k in decorator.keywords if k.arg not in _DISPLAYED])
 
 
 def _dotted(target: _Target) -> str:

@@ -50,7 +50,7 @@ def blamed(copied: Path, tmp_path: Path) -> Change:
 
     def change(file: str, old: str, new: str, record: Record | None = None) -> set[str]:
         record = record or made()
-        home = tmp_path / "changed"
+        home = tmp_path / f"changed {len(list(tmp_path.iterdir()))}"  # what was read of a folder is kept
         shutil.copytree(copied, home, dirs_exist_ok=True)
         text = (home / file).read_text(encoding="utf-8")
         assert text.count(old) >= 1, f"{file} has no {old!r}: the test must follow the code"
@@ -98,7 +98,38 @@ def test_an_attack_is_not_blamed_for_another(blamed: Change) -> None:
 def test_gradients_count_only_for_who_sees_them(blamed: Change) -> None:
     found = provenance.entry_points(made(), Registry().get)["surface"]
     more = provenance.entry_points(made("gradient-ratio"), Registry().get)["surface"]
-    assert set(found) < set(more)
+    assert set(more) - set(found) == {
+        "bench.surfaces.gradients:Gradients",
+        *("bench.modalities.text:victim", "bench.modalities.text:inputs"),
+    }
+    assert set(found) - set(more) == {"bench.surfaces.encodings:Encodings"}
+
+
+def test_a_metric_counts_for_records_that_hold_it(blamed: Change) -> None:
+    file = "bench/scoring/metrics.py"
+    ranked = {"recall": {"value": 0.5}, "success": {"value": 0.5}}
+    record = made("rss").replace(metrics=ranked)
+    assert blamed(file, "return matching.error", "return 2 * matching.error", record) == set()
+    assert blamed(file, "np.isin(slot, counted)", "np.isin(counted, slot)", record) == {"scoring"}
+    vectors = made("rss").replace(metrics={"cosine": {"value": 0.5}, "error": {"value": 0.5}})
+    assert blamed(file, "return matching.error", "return 3 * matching.error", vectors) == {"scoring"}
+
+
+def test_how_a_metric_is_shown_blames_nobody(blamed: Change) -> None:
+    record = made("rss").replace(metrics={"recall": {"value": 0.5}})
+    file = "bench/scoring/metrics.py"
+    assert blamed(file, 'title="share of the mix named", order=70', 'title="recall", order=5', record) == set()
+    assert blamed("bench/scoring/table.py", "worst: float = 0.0", "worst: float = 0.5", record) == set()
+
+
+def test_the_kind_of_guess_is_read_off_the_metrics_of_old_records() -> None:
+    names = {
+        "ranking": ("identity", "jaccard", "tfidf", "label", "sbert", "hit", "recall", "success"),
+        "vectors": ("identity", "jaccard", "success", "cosine", "error"),
+        "images": ("recall", "success", "mse", "psnr"),
+    }
+    for kind, metrics in names.items():
+        assert provenance.kind_of(made("rss").replace(metrics={name: {"value": 0.5} for name in metrics})) == kind
 
 
 def test_every_kind_of_record_has_entry_points_that_exist() -> None:
