@@ -6,26 +6,70 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
+from bench.system.files import replacing
 from tests.helpers.cli import ROOT
+from tests.helpers.preloaded import Server
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all parallel workers of this session."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """One cache for all tests, also those of parallel workers; never the user's."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+def _own_cache(shared: Path) -> None:
+    """One cache for all tests; never the user's."""
     os.environ["BENCH_CACHE_DIR"] = str(shared / "cache")
 
 
+@pytest.fixture(scope="session")
+def warm_cache(shared: Path, pytestconfig: pytest.Config) -> None:
+    """The scorer's vectors of the demo sentences, which are made once and kept beside pytest's own cache.
+
+    Without them most runs of the command line would load a transformer, for longer than all the rest takes.
+    """
+    kept = pytestconfig.cache.mkdir("scorer-vectors")
+    with FileLock(shared / "warm_cache.lock"):
+        code = "from tests.helpers.vectors import encode_demo; encode_demo()"
+        env = {**os.environ, "BENCH_CACHE_DIR": str(kept), "PYTHONPATH": str(ROOT)}
+        subprocess.run([sys.executable, "-c", code], cwd=kept, env=env, check=True)
+        for file in (kept / "vectors").glob("*.sqlite"):
+            place = shared / "cache" / "vectors" / file.name
+            if not place.exists():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with replacing(place) as part:
+                    shutil.copyfile(file, part)
+
+
+@pytest.fixture(scope="session")
+def _server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def bench(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def bench(tmp_path: Path, warm_cache: None, _server: Server) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run the command line from an empty folder, as a user would."""
+
+    def call(*args: str, env: dict[str, str] | None = None, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+        return _server.run(args, _home(tmp_path), {**os.environ, **(env or {})}, timeout)
+
+    return call
+
+
+@pytest.fixture
+def fresh_bench(tmp_path: Path, warm_cache: None) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The same in an interpreter of its own, where that is the point: what it imports, how long it takes."""
 
     def call(*args: str, env: dict[str, str] | None = None, timeout: float = 300) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "bench", *args]
