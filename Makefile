@@ -1,16 +1,24 @@
-# `make run` (the main job on the embedded demo data), `make test`, `make bench` (speeds). Each sets up .venv by itself.
+# `make run` (the main job on the embedded demo data), `make test` (the quick tests), `make test-all`, `make lint`,
+# `make bench` (speeds). Each sets up .venv by itself.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test lint bench clean
+.PHONY: run test test-all lint bench clean
 
 run: $(STAMP)
 	$(BIN)/bench run --defense texthide --attack xie-hong
 
+# A worker to each core, with one thread each, or they would wait for each other. Further words, such as a file or
+# --durations=10: make test PYTEST_ARGS=...
+PYTEST = OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
+
 test: $(STAMP)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
+
+test-all: $(STAMP)
+	$(PYTEST) $(PYTEST_ARGS)
 
 # Speeds, each as a ratio to a plain baseline in the same run, beside the committed ratios.
 bench: $(STAMP)

@@ -86,17 +86,24 @@ def _home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project as it is installed elsewhere."""
-    # From a copy: building leaves files behind in the tree.
-    copy = tmp_path_factory.mktemp("source") / "project"
-    left_out = (".venv", ".git", "__pycache__", ".*_cache", "build", "results", "*.egg-info")
-    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*left_out))
-    out = tmp_path_factory.mktemp("wheel")
-    code = "import sys; from setuptools.build_meta import build_wheel; print(build_wheel(sys.argv[1]))"
-    done = subprocess.run([sys.executable, "-c", code, str(out)], cwd=copy, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+def wheel(shared: Path) -> Path:
+    """The project as it is installed elsewhere; built once, whichever of the parallel workers needs it first."""
+    out = shared / "wheel"
+    with FileLock(shared / "wheel.lock"):
+        if not list(out.glob("*.whl")):
+            # From a copy: building leaves files behind in the tree.
+            copy = shared / "source"
+            shutil.copytree(ROOT, copy, ignore=_not_in_the_wheel)
+            code = "import sys; from setuptools.build_meta import build_wheel; print(build_wheel(sys.argv[1]))"
+            done = subprocess.run([sys.executable, "-c", code, str(out)], cwd=copy, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
     return next(out.glob("*.whl"))
+
+
+def _not_in_the_wheel(folder: str, names: list[str]) -> set[str]:
+    patterns = (".venv", ".git", "__pycache__", ".*_cache", "build", "results", "*.egg-info")
+    left_out = shutil.ignore_patterns(*patterns)(folder, names)
+    return left_out | ({"records"} if Path(folder) == ROOT / "leaderboards" else set())
 
 
 @pytest.fixture

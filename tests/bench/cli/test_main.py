@@ -28,7 +28,7 @@ SIX = ("--defense", "none", "--defense", "mix-only", "--defense", "texthide", "-
 
 
 def cpu_seconds(call: Callable[[], object], tries: int = 3) -> float:
-    """Processor time of the processes that a call starts: what it takes on an idle machine, however busy this one is."""
+    """Processor time of what a call starts: the same on a busy machine as on an idle one."""
     times = []
     for _ in range(tries):
         before = os.times()
