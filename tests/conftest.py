@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from bench.system.files import replacing
 from tests.helpers.cli import ROOT
 from tests.helpers.preloaded import Server
 
@@ -46,8 +45,8 @@ def warm_cache(shared: Path, pytestconfig: pytest.Config) -> None:
             place = shared / "cache" / "vectors" / file.name
             if not place.exists():
                 place.parent.mkdir(parents=True, exist_ok=True)
-                with replacing(place) as part:
-                    shutil.copyfile(file, part)
+                part = shutil.copyfile(file, place.with_suffix(".part"))
+                part.rename(place)
 
 
 @pytest.fixture(scope="session")
