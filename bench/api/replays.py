@@ -9,7 +9,7 @@ from bench.records.model import Record
 
 if TYPE_CHECKING:
     from bench.api.requests import AttackRequest
-    from bench.experiment.cells import Cell
+    from bench.experiment.cells import Trial
     from bench.scheduling.progress import Progress
     from bench.scheduling.settings import RunSettings
 
@@ -25,23 +25,22 @@ def replay(path: str | os.PathLike[str], request: AttackRequest) -> Replay:
     """`request` says how to run it; what to run is in the record."""
     from pathlib import Path
 
-    from bench.experiment import identity
-    from bench.experiment.replay import open_record
+    from bench.experiment.replay import open_record, subject_of
     from bench.scheduling.progress import Progress
 
     request.check()
     old = open_record(Path(path))
-    cell = identity.cell_of(request.registry, old)
+    subject = subject_of(request.registry, old)
     with Progress(quiet=not request.progress) as progress:
-        return repeat(cell, old, request.settings(), progress)
+        return repeat(subject, old, request.settings(), progress)
 
 
-def repeat(cell: Cell, old: Record, settings: RunSettings, progress: Progress) -> Replay:
-    """Run a cell once more, while `progress` shows how far it is."""
+def repeat(subject: Trial, old: Record, settings: RunSettings, progress: Progress) -> Replay:
+    """Run a cell or a training once more, while `progress` shows how far it is."""
     from bench.experiment import replay as repetition
 
     progress.plan(0, 1)
-    line = progress.start(cell.title)
-    new, differences = repetition.run(cell, old, settings.device, settings.limits, line.stage, progress.note)
+    line = progress.start(subject.title)
+    new, differences = repetition.run(subject, old, settings.device, settings.limits, line.stage, progress.note)
     line.done(new)
-    return Replay(new, differences)
+    return Replay(new, list(map(str, differences)))

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from bench import __version__
-from bench.cli import completion, leaderboard, plugin, records, run, show, submit, utility
+from bench.cli import completion, leaderboard, plugin, records, rescore, run, show, submit, utility
 from bench.cli import list as listing
 from bench.errors import BenchError
 
@@ -52,6 +52,6 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"hideseek {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    for command in (listing, run, utility, plugin, submit, leaderboard, show, records, completion):
+    for command in (listing, run, utility, plugin, submit, leaderboard, show, rescore, records, completion):
         command.add(commands)
     return parser

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bench.errors import UsageError
-from bench.experiment import identity, utility
-from bench.experiment.cells import Cell
+from bench.errors import DataError, UsageError
+from bench.experiment import identity, provenance, utility
+from bench.experiment.cells import Cell, Trial
 from bench.experiment.execute import Stage, execute
-from bench.experiment.training import Training
 from bench.isolation import process, sandbox
 from bench.plugins.registry import Registry
 from bench.records import store
@@ -49,45 +48,65 @@ def compare(old: Record, new: Record) -> list[Difference]:
 
 
 def open_record(path: Path) -> Record:
+    """The record of an attack or of a training run that is to be repeated."""
     if not path.is_file():
         raise UsageError(f"--replay {path}: no such file; give the path of a record, a .json file in --out")
-    record = store.read(path)
-    if record is None or "attack" not in record:
-        raise UsageError(f"--replay {path}: not the record of an attack")
-    if record.get("sealed"):
-        if record["salt"] is None:
+    try:
+        record = store.parse(path)
+    except DataError as error:
+        raise UsageError(f"--replay {error}") from error
+    if isinstance(record, AttackRecord) and record.sealed:
+        if record.salt is None:
             raise UsageError(f"--replay {path}: a sealed cell that failed before its attack ran has no salt to replay")
         sandbox.require()
     return record
 
 
+def subject_of(registry: Registry, record: Record) -> Trial:
+    """The cell that was attacked, or the trial that was trained on."""
+    if isinstance(record, AttackRecord):
+        return identity.cell_of(registry, record)
+    assert isinstance(record, UtilityRecord)
+    return identity.trial_of(registry, record)
+
+
 def run(
-    cell: Cell, old: Record, device: str, limits: process.Limits, stage: Stage, note: Callable[[str], None]
+    subject: Trial, old: Record, device: str, limits: process.Limits, stage: Stage, note: Callable[[str], None]
 ) -> tuple[Record, list[Difference]]:
     """The record of the repetition, and every number in which it differs from the old one."""
-    about = identity.describe(cell)
+    about = _describe(subject, old)
+    code = {**about.code, **provenance.scoring_code(old)}
     if about.id != old.id:
         note("data or weights have changed since this record was made; its numbers may not come out")
-    elif about.code != old.code:
-        changed = ", ".join(name for name, code in about.code.items() if code != old.code.get(name))
+    elif code != old.code:
+        changed = ", ".join(name for name in code if code[name] != old.code.get(name))
         note(f"code has changed since this record was made ({changed}); its numbers may not come out")
-    # With as many threads as then: the last bits of a sum may depend on it.
-    limits = replace(limits, threads=old["cost"].get("threads"))
-    record = execute(cell, about, device=device, limits=limits, stage=stage, salt=old["salt"]).record
-    return record, compare(old, record)
+    new = _again(subject, about, old, device, limits, stage)
+    return new, compare(old, new)
 
 
 def repeat(record: Record, registry: Registry, device: str, stage: Stage) -> Record:
-    """The record of another run of the same cell or training, with as many threads: sums may depend on it."""
-    if isinstance(record, AttackRecord):
-        cell = identity.cell_of(registry, record)
-        limits = process.Limits(threads=record.cost.threads)
-        return execute(cell, identity.describe(cell), device=device, limits=limits, stage=stage, salt=record.salt)[0]
-    assert isinstance(record, UtilityRecord)
-    trial = identity.trial_of(registry, record)
-    about = identity.describe_utility(trial, record.training)
-    measured = utility.measure(trial, Training(**record.training), device=device, progress=stage)
-    return about.replace(cost={"train_s": measured.pop("seconds")}, **measured)
+    """The record of another run of the same cell or training."""
+    subject = subject_of(registry, record)
+    return _again(subject, _describe(subject, record), record, device, process.Limits(), stage)
+
+
+def _describe(subject: Trial, old: Record) -> Record:
+    if isinstance(subject, Cell):
+        return identity.describe(subject)
+    assert isinstance(old, UtilityRecord)
+    return identity.describe_utility(subject, old.training)
+
+
+def _again(subject: Trial, about: Record, old: Record, device: str, limits: process.Limits, stage: Stage) -> Record:
+    if isinstance(about, UtilityRecord):
+        return utility.execute(subject, about, device=device, stage=stage)
+    assert isinstance(subject, Cell)
+    assert isinstance(about, AttackRecord)
+    assert isinstance(old, AttackRecord)
+    # With as many threads as then: the last bits of a sum may depend on it.
+    limits = replace(limits, threads=old.cost.threads)
+    return execute(subject, about, device=device, limits=limits, stage=stage, salt=old.salt).record
 
 
 def _differences(where: str, old: Any, new: Any) -> Iterator[Difference]:

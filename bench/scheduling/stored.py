@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from bench.experiment import provenance
 from bench.experiment.execute import Result
-from bench.records import guesses, store
+from bench.records import details, guesses, store
 from bench.records.model import Record
 from bench.scheduling.tasks import AttackTask, Task
-from bench.system.files import atomic_write, write_text
+from bench.system.files import write_text
 
 
 class StoredRecords:
@@ -51,7 +50,7 @@ class StoredRecords:
     def save(self, task: Task[Record], result: Result) -> Record:
         """Write a result over what was stored under its id; it stays in the suites that it belonged to."""
         if result.items is not None and self._details:
-            self._save_details(result.record, result.items)
+            details.save(store.path_of(self._out, result.record), result.items)
         path = store.path_of(self._out, result.record)
         before = store.read(path) if path.exists() else None
         record = result.record.replace(suites=before.suites if before else {})
@@ -77,9 +76,3 @@ class StoredRecords:
         if self._details and isinstance(task, AttackTask) and not path.with_suffix(".parquet").exists():
             return False
         return task.answered_by(found)
-
-    def _save_details(self, record: Record, items: dict[str, Any]) -> None:
-        import pandas as pd
-
-        with atomic_write(store.path_of(self._out, record).with_suffix(".parquet")) as part:
-            pd.DataFrame(items).to_parquet(part, index=False)
