@@ -8,16 +8,18 @@ from __future__ import annotations
 import argparse
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.board.pooling import pooled
+from bench.records.model import AttackRecord, Record
 from bench.records.store import read_all
 
 ATTACKS = ("rss", "rep-recon", "magnitude-search", "unmix")
 SUITES = {"story", "unmix"}
 MARKS = {"unmix": "o", "magnitude-search": "s", "rss": "^", "rep-recon": "D"}
-Cell = list[dict[str, Any]]
+Cell = list[AttackRecord]
 
 
 def main() -> None:
@@ -37,23 +39,23 @@ def main() -> None:
     draw_noise(cells, folder / "noise.svg")
 
 
-def gather(records: Cell) -> dict[tuple[str, str, str, str, float], Cell]:
+def gather(records: Sequence[Record]) -> dict[tuple[str, str, str, str, float], Cell]:
     """Records of its two suites that came to an end, by data set, encoder, defense, attack and coverage; of a cell's,
     the newest. Other suites have other protocols."""
-    newest: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for r in sorted(records, key=lambda r: r["cost"].get("ended", "")):
-        if r["status"] == "ok" and SUITES & r.get("suites", {}).keys():
-            key = (r["dataset"]["name"], r["encoder"]["name"], defense(r), r["attack"]["name"])
-            newest[(*key, r["protocol"]["coverage"], r["seed"])] = r
+    newest: dict[tuple[Any, ...], AttackRecord] = {}
+    for r in sorted(records, key=lambda r: r.cost.ended):
+        if isinstance(r, AttackRecord) and r.status == "ok" and SUITES & r.suites.keys():
+            key = (r.dataset.name, r.encoder.name, defense(r), r.attack.name)
+            newest[(*key, r.protocol.coverage, r.seed)] = r
     found: dict[tuple[str, str, str, str, float], Cell] = defaultdict(list)
     for (*key, _), r in newest.items():
         found[tuple(key)].append(r)  # type: ignore[index]
     return found
 
 
-def defense(record: dict[str, Any]) -> str:
+def defense(record: AttackRecord) -> str:
     """Name and settings in one form, however they were typed."""
-    name, options = record["defense"]["name"], record["defense"]["options"]
+    name, options = record.defense.name, record.defense.options
     if name == "texthide":
         return f"texthide m={options['m']}, k={options['k']}"
     if name.startswith("dp-ie"):
@@ -64,8 +66,13 @@ def defense(record: dict[str, Any]) -> str:
 def value(cell: Cell | None, metric: str) -> str:
     if not cell:
         return ""
-    mean, low, high, *_ = pooled([r["metrics"][metric] for r in cell])
-    return f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+    found = pooled(r.metrics[metric] for r in cell)
+    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]" if found else ""
+
+
+def recall(cell: Cell) -> float:
+    found = pooled(r.metrics["recall"] for r in cell)
+    return found.value if found else 0.0
 
 
 def order(name: str) -> tuple[int, float, float]:
@@ -96,7 +103,7 @@ def noise(cells: dict[tuple[str, str, str, str, float], Cell]) -> str:
     for name in sorted({k[2] for k in cells if k[2].startswith("dp-ie") and k[:2] == ("cola", "minilm")}, key=order):
         pair = [cells.get(("cola", "minilm", name, attack, 1.0)) for attack in ("magnitude-search", "unmix")]
         seen = pair[1] or pair[0] or []
-        held = max(r["notes"]["accounted"]["epsilon"] for r in seen)
+        held = max(r.accounted.epsilon for r in seen if r.accounted)
         recalls = " | ".join(value(cell, "recall") for cell in pair)
         rows.append(f"| {name} | {held:.4g} | {recalls} | {len(seen)} |")
     return "\n".join(rows)
@@ -106,7 +113,7 @@ def coverage(cells: dict[tuple[str, str, str, str, float], Cell]) -> str:
     rows = ["| coverage | recall over what the corpus holds | AUC of confidence | seeds |", "| --- | --- | --- | --- |"]
     for key in sorted(cells, key=lambda key: -key[4]):
         if key[:4] == ("cola", "minilm", "texthide m=inf, k=4", "unmix"):
-            aucs = [r["details"].get("confidence_auc") for r in cells[key]]
+            aucs = [r.details.get("confidence_auc") for r in cells[key]]
             known = [auc for auc in aucs if auc is not None]
             auc = f"{min(known):.4f} to {max(known):.4f}" if known else ""
             rows.append(f"| {key[4]:g} | {value(cells[key], 'recall')} | {auc} | {len(cells[key])} |")
@@ -121,7 +128,7 @@ def draw_masks(cells: dict[tuple[str, str, str, str, float], Cell], path: Path) 
     for axis, data in zip(axes, ("cola", "sst2"), strict=True):
         for attack in ATTACKS:
             points = [
-                (i, pooled([r["metrics"]["recall"] for r in cell])[0])
+                (i, recall(cell))
                 for i, m in enumerate(sizes)
                 if (cell := cells.get((data, "minilm", f"texthide m={m}, k=4", attack, 1.0)))
             ]
@@ -143,7 +150,7 @@ def draw_noise(cells: dict[tuple[str, str, str, str, float], Cell], path: Path) 
     for kind, line in (("gaussian", "-"), ("laplace", "--")):
         for attack in ("unmix", "magnitude-search"):
             points = sorted(
-                (cell[0]["defense"]["options"]["epsilon"], pooled([r["metrics"]["recall"] for r in cell])[0])
+                (cell[0].defense.options["epsilon"], recall(cell))
                 for key, cell in cells.items()
                 if key[:2] == ("cola", "minilm") and key[2].startswith(f"dp-ie-{kind}") and key[3] == attack
             )

@@ -51,7 +51,7 @@ def build(
         superseded = attacked.superseded.get(name, 0) + trained.superseded.get(name, 0)
         suite = _coverage(name, shown, training, registry, untrusted)
         suites[name] = _summary(suite, newest.get(name), shown, training, superseded, stale)
-    ids = {i for row in [*cells.values(), *trainings] for i in row.ids}
+    ids = {i for cell in cells.values() for i in cell.ids} | {i for row in trainings for i in row.ids}
     return Board(
         records=len(ids),
         stale=stale.count(ids),

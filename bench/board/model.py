@@ -7,13 +7,13 @@ decimals. What occurs thousands of times is a named tuple, which JSON has as a s
 from __future__ import annotations
 
 import json
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from pydantic import Field
 
 from bench.records.model import Part, Sample
 
-SCHEMA = 2
+SCHEMA: Final = 2
 
 MarkName = Literal["random", "stronger", "failed", "sealed", "stale"]
 
@@ -241,7 +241,7 @@ class SuiteSummary(Part):
 
 
 class Board(Part):
-    schema_version: Literal[2] = Field(SCHEMA, alias="schema")
+    schema_version: Literal[2] = Field(default=SCHEMA, alias="schema")
     records: int
     stale: int = 0
     """records whose code has changed since they were made"""

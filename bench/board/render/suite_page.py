@@ -43,7 +43,7 @@ def suite_page(board: Board, name: str) -> list[Block]:
     blocks: list[Block] = [Heading(title, 1), *([Text(suite.title)] if suite.title else [])]
     blocks.append(Text(f"{MADE}{ATTACKS if cells else UTILITIES}\n{SHOW}"))
     blocks.append(Items(list(_state(name, suite))))
-    for place in sorted({row.place for row in [*cells, *utility]}):
+    for place in sorted({c.place for c in cells} | {u.place for u in utility}):
         blocks += [Heading(", ".join(place)), *_missing(suite, place)]
         blocks += _attacked([r for r in rows if r.place == place], [c for c in cells if c.place == place])
         trained = [u for u in utility if u.place == place]

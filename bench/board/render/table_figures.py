@@ -130,7 +130,7 @@ def _varied(best: dict[str, BoardCell]) -> list[BoardCell]:
         name = label.partition(":")[0]
         turn[label] = names[name] = names.get(name, -1) + 1
     first = sorted(best, key=lambda label: (turn[label], label))[:MOST_DEFENSES]
-    return sorted((best[label] for label in first), key=lambda cell: (-cell.value, cell.defense))
+    return sorted((best[label] for label in first), key=lambda cell: (-(leak(cell) or 0.0), cell.defense))
 
 
 def _block(cell: BoardCell) -> tuple[str, list[tuple[list[str], list[str]]]]:
