@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bench.datasets.demo import Demo
-from bench.encoders.batching import cached
+from bench.encoders.batching import encode_cached
 from bench.encoders.sentence_bert import SentenceBert
 
 
 def encode_demo() -> None:
     """Loads the transformer only if some are missing."""
-    cached(SentenceBert(), list(Demo().load("train").texts))
+    encode_cached(SentenceBert(), list(Demo().load("train").texts))
