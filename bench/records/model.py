@@ -15,6 +15,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from bench.plugins.decorators import ON
+
 SCHEMA = 2
 # What `code` names: the parts of this project and of plugins that decide a record's numbers.
 COMPONENTS = ("setup", "surface", "encoder", "defense", "attack", "dataset", "scoring", "training")
@@ -55,6 +57,12 @@ def _bounded(value: float | str | None) -> float | str | None:
     if isinstance(value, float | int) and not abs(value) < _MOST:
         raise ValueError("a number that could have been measured was expected")
     return value
+
+
+def _modality(name: str) -> str:
+    if name not in ON:
+        raise ValueError(f"one of {', '.join(ON)} was expected")
+    return name
 
 
 def _suite_name(name: str) -> str:
@@ -112,7 +120,7 @@ class Plugin(Part):
 
 class Dataset(Plugin):
     fingerprint: str
-    modality: Literal["text", "images"] = "text"
+    modality: Annotated[str, AfterValidator(_modality)] = "text"
     examples: int | None = None
     """private examples"""
     size: int | None = None
