@@ -48,23 +48,6 @@ def shown(columns: Iterable[Column[Row]], rows: Sequence[Row], table: str = "") 
     return [c for c in here if not c.optional or any(c.value(row) is not None for row in rows)]
 
 
-# Until bench.scoring.metrics says it itself.
-_METRIC_EXPLANATIONS = {
-    "identity": "share of encodings whose first answer is the very sentence the encoding belongs to",
-    "jaccard": "share of words that the first answer has in common with the sentence",
-    "tfidf": "cosine of the two sentences' tf-idf vectors",
-    "label": "share of encodings whose first answer has the sentence's label",
-    "sbert": "cosine of the two sentences' sentence-BERT vectors: how close they are in meaning",
-    "hit": "share of encodings whose first answer is one of the sentences mixed into it",
-    "recall": "share of all sentences mixed into an encoding that are among the first k answers",
-    "success": "share of the private examples that are recovered",
-    "mse": "mean squared error of the recovered images, per pixel",
-    "psnr": "peak signal-to-noise ratio of the recovered images, in dB",
-    "cosine": "cosine of reconstructed and private vectors",
-    "error": "relative error of the reconstructed vectors",
-}
-
-
 def metric_legend(names: Iterable[str]) -> list[str]:
     """`recall: share of …`, in the order of the metrics table."""
     there = set(names)
@@ -72,7 +55,7 @@ def metric_legend(names: Iterable[str]) -> list[str]:
 
 
 def metric_explanation(name: str) -> str:
-    return _METRIC_EXPLANATIONS.get(name, "")
+    return METRICS[name].title if name in METRICS else ""
 
 
 def legend(columns: Iterable[Column[Any]], marks: Iterable[Mark] = (), metrics: Iterable[str] = ()) -> list[str]:

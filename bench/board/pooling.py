@@ -14,7 +14,7 @@ from bench.scoring import per_example
 from bench.scoring.metrics import METRICS
 
 # Metrics that say which share of the private examples an attack found; defenses are ranked by these.
-LEAKS = ("recall", "success")
+LEAKS = tuple(name for name, metric in METRICS.items() if metric.leak)
 # The random attacker on images holds the private ones and hands them out at random. An attack that reconstructed one
 # pixel by pixel is better than that, however seldom it does.
 IMAGE_METRICS = {"mse", "psnr"}

@@ -73,65 +73,110 @@ class ImageErrors:
     finite: npt.NDArray[np.bool_]
 
 
-@metric("cosine", of="vectors", title="cosine", order=110)
+@metric("cosine", of="vectors", title="cosine of reconstructed and private vectors", order=110)
 def cosine(matching: Matching) -> Values:
     """Cosine of an example's vector and the reconstruction matched to it; 0 for an example without one."""
     return matching.cosine
 
 
-@metric("jaccard", of="texts", title="word overlap", order=20, share=True)
+@metric(
+    "jaccard",
+    of="texts",
+    title="share of words that the first answer has in common with the sentence",
+    order=20,
+    share=True,
+)
 def jaccard(texts: Comparison) -> Values:
     """Words in both texts / words in either (`\\w+`, lower case). TextHide calls it JCdist; it is a similarity."""
     both, either = texts.words()
     return np.where(either > 0, both / np.maximum(either, 1), texts.same)
 
 
-@metric("tfidf", of="texts", title="TF-IDF cosine", order=30)
+@metric("tfidf", of="texts", title="cosine of the two sentences' tf-idf vectors", order=30)
 def tfidf(texts: Comparison) -> Values:
     """Cosine of the two texts' TF-IDF vectors, fitted on the corpus."""
     return texts.tfidf()
 
 
-@metric("sbert", of="texts", title="SBERT cosine", order=50)
+@metric(
+    "sbert",
+    of="texts",
+    title="cosine of the two sentences' sentence-BERT vectors: how close they are in meaning",
+    order=50,
+)
 def sbert(texts: Comparison) -> Values:
     """Cosine of the two texts' all-MiniLM-L6-v2 sentence embeddings: how alike they are in meaning."""
     return texts.sbert()
 
 
-@metric("label", of="texts", title="same label", order=40, share=True)
+@metric(
+    "label", of="texts", title="share of encodings whose first answer has the sentence's label", order=40, share=True
+)
 def label(texts: Comparison) -> Values:
     """1 if the first answer has the example's label; scores agree if they round to the same whole number."""
     return texts.same_label.astype(np.float64)
 
 
-@metric("identity", of="ranking", title="own example named first", order=10, share=True)
+@metric(
+    "identity",
+    of="ranking",
+    title="share of encodings whose first answer is the very sentence the encoding belongs to",
+    order=10,
+    share=True,
+)
 def identity(answers: Answers) -> Values:
     """1 if the first answer is the text of the item's own example; on a mix of k at most 1/k on average, because
     nothing marks which of the k an item belongs to."""
     return (answers.named[:, 0] == answers.private[answers.key.owner]).astype(np.float64)
 
 
-@metric("identity", of="sentences", title="own example named first", order=10, share=True)
+@metric(
+    "identity",
+    of="sentences",
+    title="share of encodings whose first answer is the very sentence the encoding belongs to",
+    order=10,
+    share=True,
+)
 def matched_identity(sentences: Sentences) -> Values:
     """Of vectors: 1 if the corpus sentence nearest to the matched reconstruction is the example's text."""
     nearest = sentences.nearest
     return ((nearest != NOTHING) & (nearest == sentences.private)).astype(np.float64)
 
 
-@metric("hit", of="ranking", title="first answer is in the mix", order=60, share=True)
+@metric(
+    "hit",
+    of="ranking",
+    title="share of encodings whose first answer is one of the sentences mixed into it",
+    order=60,
+    share=True,
+)
 def hit(answers: Answers) -> Values:
     """1 if the first answer is any of the private texts in the mix: recall at one."""
     return _inside(answers).astype(np.float64)
 
 
-@metric("recall", of="ranking", title="share of the mix named", order=70, share=True, leak=True)
+@metric(
+    "recall",
+    of="ranking",
+    title="share of all sentences mixed into an encoding that are among the first k answers",
+    order=70,
+    share=True,
+    leak=True,
+)
 def recall(answers: Answers) -> Values:
     """Share of the different private texts in the mix that are among the first k answers. With a coverage below 1,
     only texts that the corpus holds count."""
     return share_named(answers, answers.corpus)
 
 
-@metric("success", of="ranking", title="examples recovered", order=80, share=True, per="example")
+@metric(
+    "success",
+    of="ranking",
+    title="share of the private examples that are recovered",
+    order=80,
+    share=True,
+    per="example",
+)
 def success(answers: Answers) -> Values:
     """Share of the private examples that are recovered. By a ranking: most of the items that name it first do contain
     it."""
@@ -144,38 +189,44 @@ def success(answers: Answers) -> Values:
     return (2 * correct[private] > named[private]).astype(np.float64)
 
 
-@metric("success", of="sentences", title="examples recovered", order=80, share=True, leak=True)
+@metric(
+    "success", of="sentences", title="share of the private examples that are recovered", order=80, share=True, leak=True
+)
 def matched_success(sentences: Sentences) -> Values:
     """By vectors: matched one to one by the Hungarian method on cosine, the reconstruction's nearest corpus sentence
     is its text."""
     return matched_identity(sentences)
 
 
-@metric("error", of="vectors", title="relative error", order=120, worst=1.0)
+@metric("error", of="vectors", title="relative error of the reconstructed vectors", order=120, worst=1.0)
 def error(matching: Matching) -> Values:
     """‖x̂ − x‖ / ‖x‖ of an example's vector x and the reconstruction matched to it; 1 for an example without one."""
     return matching.error
 
 
-@metric("recall", of="images", title="share of the mix named", order=70, share=True)
+@metric(
+    "recall", of="images", title="share of the images mixed into an encoding that are recovered", order=70, share=True
+)
 def image_recall(images: ImageErrors) -> Values:
     """Of images: share of the different images in a mix that some guess recovers."""
     return np.where(images.finite, images.recovered, 0.0)
 
 
-@metric("success", of="images", title="examples recovered", order=80, share=True, leak=True)
+@metric(
+    "success", of="images", title="share of the private examples that are recovered", order=80, share=True, leak=True
+)
 def image_success(images: ImageErrors) -> Values:
     """By images: the mean squared error is at most 0.001 for pixels in [0, 1]."""
     return ((images.own <= SUCCESS) & images.finite).astype(np.float64)
 
 
-@metric("mse", of="images", title="mean squared error", order=90)
+@metric("mse", of="images", title="mean squared error of the recovered images, per pixel", order=90)
 def mse(images: ImageErrors) -> Values:
     """Mean squared error of the recovered image, for pixels in [0, 1]; what is not finite counts as black."""
     return images.own
 
 
-@metric("psnr", of="images", title="PSNR in dB", order=100)
+@metric("psnr", of="images", title="peak signal-to-noise ratio of the recovered images, in dB", order=100)
 def psnr(images: ImageErrors) -> Values:
     """10 · log₁₀(1 / mean squared error), at most 80 dB."""
     return -10 * np.log10(np.maximum(images.own, LEAST))

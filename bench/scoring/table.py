@@ -24,8 +24,9 @@ class Metric:
     """what it is computed from: the first answer's text, a ranking, matched vectors, the sentences nearest to those,
     or images"""
     title: str
+    """on one line, for the legend of a table"""
     explanation: str
-    """for readers: the docstring of its function"""
+    """for docs/metrics.md: the docstring of its function"""
     order: int
     """place in tables"""
     share: bool

@@ -49,7 +49,7 @@ def test_what_is_too_large_is_left_out_and_the_record_says_so(tmp_path: Path, mo
     record, about = kept(tmp_path, Guess(vectors=noise))
     assert list(tmp_path.iterdir()) == []
     assert "above the limit of 4" in str(about.left_out)
-    with pytest.raises(DataError, match="was not kept: .* MiB compressed"):
+    with pytest.raises(DataError, match=r"was not kept: .* MiB compressed"):
         guesses.read(record, about)
     monkeypatch.setattr(guesses, "UNPACKED", 1 << 20)
     assert "above the limit of 1" in str(guesses.pack(Guess(vectors=noise))[1].left_out)
