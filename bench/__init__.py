@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from .api.results import Results as Results
     from .api.scenes import Scene as Scene
     from .api.scenes import scene as scene
+    from .api.stored import leaderboard as leaderboard
+    from .api.stored import load as load
+    from .api.stored import show as show
     from .arrays import Floats as Floats
     from .arrays import Ints as Ints
     from .errors import BenchError as BenchError
@@ -54,6 +57,9 @@ EXPORTS = {
     "Results": "bench.api.results",
     "Scene": "bench.api.scenes",
     "scene": "bench.api.scenes",
+    "leaderboard": "bench.api.stored",
+    "load": "bench.api.stored",
+    "show": "bench.api.stored",
     "Floats": "bench.arrays",
     "Ints": "bench.arrays",
     "BenchError": "bench.errors",

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-RESULTS, PUBLISHED = Path("results"), Path("leaderboards") / "records"
+from bench.api.stored import PUBLISHED, RESULTS
 
 
 def add(commands: Any) -> None:
@@ -33,27 +33,19 @@ def add(commands: Any) -> None:
 
 
 def _leaderboard(args: argparse.Namespace) -> int:
-    from bench.board import files as board_files
-    from bench.board import select
-    from bench.plugins.registry import Registry
+    from bench.api import stored
 
-    folder = args.results or (PUBLISHED if PUBLISHED.is_dir() else RESULTS)
-    records, utility = select.read(folder)
-    files = board_files.build(records, utility, Registry(tuple(args.plugin)))
+    found = stored.leaderboard(args.results, args.out, plugins=args.plugin, check=args.check)
     if args.check:
-        stale = board_files.outdated(args.out, files)
-        for path, said in stale.items():
+        for path, said in found.outdated.items():
             print(f"{path} {said}", file=sys.stderr)
-        # A record that was damaged is a number that has gone from the tables.
-        lost = (
-            sum(1 for place in (folder, folder / "utility") for _ in place.glob("*.json")) - len(records) - len(utility)
-        )
-        if lost:
-            print(f"{folder}: {lost} of the records cannot be used: restore them, or delete them", file=sys.stderr)
-        return 1 if stale or lost else 0
-    for path in board_files.write(args.out, files):
+        if found.unusable:  # a number that has gone from the tables
+            said = f"{found.unusable} of the records cannot be used: restore them, or delete them"
+            print(f"{found.records}: {said}", file=sys.stderr)
+        return 1 if found.outdated or found.unusable else 0
+    for path in found.written:
         print(path)
     # Not deleted here: the folder may be anybody's.
-    for path, said in board_files.unexpected(args.out, files).items():
+    for path, said in found.unexpected.items():
         print(f"{path} {said}", file=sys.stderr)
     return 0

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.cli.leaderboard import PUBLISHED, RESULTS
-from bench.errors import DataError, UsageError
+from bench.api.stored import PUBLISHED, RESULTS
 from bench.system.text import printable
 
 if TYPE_CHECKING:
+    from bench.api.stored import StoredRecord
     from bench.records.model import Record
 
 
@@ -35,40 +34,24 @@ def add(commands: Any) -> None:
 
 
 def _show(args: argparse.Namespace) -> int:
-    path, record = find(args.record, [args.results] if args.results else [RESULTS, PUBLISHED])
+    from bench.api import stored
+
+    found = stored.show(args.record, args.results)
     if args.json:
-        about = {"file": path.as_posix(), "command": repeat(path, record)}
-        print(json.dumps({**record.to_dict(), **about}, indent=1))
+        about = {"file": found.path.as_posix(), "command": found.command}
+        print(json.dumps({**found.record.to_dict(), **about}, indent=1))
     else:
-        show(path, record)
+        show(found)
     return 0
 
 
-def find(name: str, folders: Sequence[Path]) -> tuple[Path, Record]:
-    """The record in a file, or the one whose id is or begins with `name`."""
-    from bench.records import store
-
-    path = Path(name) if name.endswith(".json") or Path(name).is_file() else _by_id(name, folders)
-    if not path.is_file():
-        raise UsageError(f"{path}: no such file; give the path of a record, or its id")
-    try:
-        return path, store.parse(path)
-    except DataError as error:
-        raise UsageError(f"{error}; it cannot be shown") from error
-
-
-def repeat(path: Path, record: Record) -> str:
-    from bench.board.commands import repeat_command
-
-    return repeat_command([record], path)
-
-
-def show(path: Path, record: Record) -> None:
+def show(found: StoredRecord) -> None:
     from rich.console import Console
 
     from bench.board.columns import metric_legend
     from bench.board.commands import foreign_plugins
 
+    record = found.record
     console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
     facts = [(name, text) for name, text in _facts(record) if text]
     width = max(len(name) for name, _ in facts)
@@ -79,37 +62,11 @@ def show(path: Path, record: Record) -> None:
         console.print(_table(record))
         for line in metric_legend(record_metrics(record)):
             console.print(line, markup=False, soft_wrap=True)
-    console.print(f"file    {path.as_posix()}", markup=False, soft_wrap=True)
-    console.print(f"repeat  {repeat(path, record)}", markup=False, soft_wrap=True)
+    console.print(f"file    {found.path.as_posix()}", markup=False, soft_wrap=True)
+    console.print(f"repeat  {found.command}", markup=False, soft_wrap=True)
     if foreign := foreign_plugins(record):
         said = f"FILE is the file that holds {' and '.join(foreign)}; leave --plugin out if an installed package does"
         console.print(f"        {printable(said)}", markup=False, soft_wrap=True)
-
-
-def _by_id(name: str, folders: Sequence[Path]) -> Path:
-    known: dict[str, Path] = {}
-    for path in (path for folder in folders for place in (folder, folder / "utility") for path in _files(place)):
-        known.setdefault(path.stem.rpartition(".")[2], path)
-    if name in known:
-        return known[name]
-    places = " or ".join(map(str, folders))
-    if not known:
-        raise UsageError(f"unknown record {name!r}: there are no records in {places}")
-    fitting = sorted(i for i in known if name and i.startswith(name))
-    if len(fitting) == 1:
-        return known[fitting[0]]
-    if fitting:
-        raise UsageError(f"{name!r} may be {_some(fitting)}: give more of the id")
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.0)
-    raise UsageError(f"unknown record {name!r} in {places}: the closest are {_some(close)}")
-
-
-def _files(folder: Path) -> Iterable[Path]:
-    return sorted(folder.glob("*.json"))
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _facts(record: Record) -> Iterator[tuple[str, str]]:
