@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bench.records.model import Record
@@ -23,8 +24,6 @@ class Replay(NamedTuple):
 
 def replay(path: str | os.PathLike[str], request: AttackRequest) -> Replay:
     """`request` says how to run it; what to run is in the record."""
-    from pathlib import Path
-
     from bench.experiment.replay import open_record, subject_of
     from bench.scheduling.progress import Progress
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bench import Corpus, Examples, Floats, Key, Release, View
     from bench.experiment import setup
     from bench.experiment.cells import Cell
+    from bench.surfaces import Surface
 
 ONLOOKER = Path(__file__).with_name("onlooker.py")
 
@@ -97,6 +98,7 @@ def scene(
 
 
 def _build(cell: Cell, request: AttackRequest) -> Scene:
+    from bench import surfaces
     from bench.experiment import setup
     from bench.isolation.process import PREFIX
     from bench.scheduling.progress import Progress
@@ -106,10 +108,7 @@ def _build(cell: Cell, request: AttackRequest) -> Scene:
     with Progress(quiet=not request.progress) as progress:
         line = progress.start(cell.title)
         found = setup.build(cell, device=device, progress=line.stage)
-        if "gradients" in cell.sees:
-            from bench.experiment.surfaces.gradients import surface
-
-            found = replace(found, release=surface(cell, found.release, found.truth.key, found.truth.private))
+        released = surfaces.build(cell.sees, found.client)
         line.close()
     # Should this process be killed, the next run deletes the folder (bench.isolation.process.workspace).
     folder = tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-")
@@ -119,7 +118,7 @@ def _build(cell: Cell, request: AttackRequest) -> Scene:
         vectors=found.truth.vectors,
         release=found.release,
         key=found.truth.key,
-        view=_view(cell, found, Path(folder.name), device),
+        view=_view(cell, found, released, Path(folder.name), device),
         corpus=found.truth.corpus,
         public=found.public,
         oracle=found.oracle,
@@ -127,14 +126,14 @@ def _build(cell: Cell, request: AttackRequest) -> Scene:
     )
 
 
-def _view(cell: Cell, found: setup.Scene, folder: Path, device: str) -> View:
+def _view(cell: Cell, found: setup.Scene, released: dict[str, Surface], folder: Path, device: str) -> View:
     """As the attack's process opens it, but for plugins, which are here already."""
     from bench.isolation import view
 
     view.write(
         folder,
         cell.sees,
-        found.release,
+        released,
         device=device,
         corpus=found.truth.corpus,
         public=found.public,

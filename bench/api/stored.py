@@ -93,7 +93,7 @@ def leaderboard(
 
     folder = Path(results) if results is not None else (PUBLISHED if PUBLISHED.is_dir() else RESULTS)
     attacks, trainings = select.read(folder)
-    files = board_files.build(attacks, trainings, Registry(tuple(map(os.fspath, plugins))))
+    files = board_files.build(attacks, trainings, Registry(tuple(os.fspath(path) for path in plugins)))
     target = Path(out)
     there = sum(1 for place in (folder, folder / "utility") for _ in place.glob("*.json"))
     return BoardFiles(

@@ -37,6 +37,12 @@ def test_with_an_attack_the_view_is_that_attacks(tmp_path: Path) -> None:
         _ = found.view.labels
 
 
+def test_gradients_are_in_the_view_of_an_attack_that_sees_them(tmp_path: Path) -> None:
+    found = bench.scene(defense="texthide:k=2", attack="gradient-ratio", out=tmp_path, **TINY)
+    assert all(len(part) == len(found.key.owner) for part in found.view.gradients.values())
+    assert found.view.model.weights.keys() == found.view.gradients.keys()
+
+
 def test_it_is_the_release_that_a_run_attacks(tmp_path: Path) -> None:
     """An attack that prints what it sees, against the scene of the same cell."""
     (tmp_path / "prints.py").write_text(
