@@ -1,12 +1,13 @@
 """`python -m bench` in a process of its own, without importing the numerical libraries for every call.
 
 They cost two seconds each time, and tests call the command line some two hundred times. A server that has imported them
-forks once per call. The fork has its own working folder, environment and output, runs `python -m bench` from its first
-line, and ends as any process does. Where the start of a fresh interpreter is the point, tests take `fresh_bench`.
+forks once per call. The fork has its own working folder, environment and output, and runs `python -m bench` from its
+first line. Where the start of a fresh interpreter is the point, tests take `fresh_bench`.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -16,8 +17,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 # Imported by most runs. Nothing of bench: what a module of this project does when it is imported happens in each call.
 LIBRARIES = (
@@ -80,20 +82,20 @@ class Server:
 def serve(replies: int) -> None:
     for name in LIBRARIES:
         importlib.import_module(name)
+    gc.freeze()  # or every collection in a fork would copy the pages of all that was imported
     requests = os.fdopen(os.dup(0), "rb")
     for line in iter(requests.readline, b""):
         pid = os.fork()
         if pid == 0:
             os.close(replies)
             requests.close()
-            return _become(json.loads(line))
+            _become(json.loads(line))
         _, status = os.waitpid(pid, 0)
         os.write(replies, b"%d" % os.waitstatus_to_exitcode(status))
-    return None
 
 
-def _become(call: dict[str, Any]) -> None:
-    """`python -m bench` with these arguments, from the first line to the end of the interpreter."""
+def _become(call: dict[str, Any]) -> NoReturn:
+    """`python -m bench` with these arguments."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, path, flags in (
         (0, os.devnull, os.O_RDONLY),
@@ -109,7 +111,17 @@ def _become(call: dict[str, Any]) -> None:
     tempfile.tempdir = None  # decided anew, by this environment
     sys.path[0] = call["cwd"]
     sys.argv = ["bench", *call["args"]]
-    runpy.run_module("bench", run_name="__main__", alter_sys=True)
+    status: Any = 0
+    try:
+        runpy.run_module("bench", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        status = end.code or 0
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # taking down all that was imported would take longer than the call itself
 
 
 if __name__ == "__main__":
