@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.experiment import identity, suites
+from bench.experiment import identity, provenance, suites
 from bench.plugins.registry import Registry
 from bench.records import store
 
@@ -33,7 +33,9 @@ def fill(out: Path, file: Path) -> int:
     cells = suites.from_suite(Registry(), str(file))
     for cell in cells:
         measured = {"metrics": {"identity": METRIC, "recall": METRIC}, "cost": {"attack_s": 1.0}}
-        store.save(out, store.for_suite(identity.describe(cell).replace(**measured), cell.suite))
+        record = identity.describe(cell).replace(**measured)
+        record = record.replace(code={**record.code, **provenance.scoring_code(record)})
+        store.save(out, store.for_suite(record, cell.suite))
     return len(cells)
 
 

@@ -14,6 +14,7 @@ from bench.encoders.cache import VectorCache, text_key
 from bench.errors import BenchError
 from bench.experiment import setup
 from bench.experiment.cells import Cell, Trial
+from bench.modalities.text import encode_texts
 from bench.plugins.protocol import Protocol
 from bench.records.model import Record
 from bench.scheduling.tasks import AttackTask, Task
@@ -55,7 +56,8 @@ def prepare(tasks: Iterable[Task[Record]], device: str, stage: Callable[[str], N
     for wanted in texts_of(tasks):
         with contextlib.suppress(BenchError):
             if wanted.texts:
-                setup.encode_texts(wanted.subject, list(wanted.texts), device, stage)
+                encoder = wanted.subject.encoder
+                encode_texts(encoder.plugin, encoder.name, list(wanted.texts), device, stage)
 
 
 def _add(wanted: TextsToEncode, task: Task[Record]) -> None:

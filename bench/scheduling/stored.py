@@ -67,10 +67,11 @@ class StoredRecords:
         """How many stored records are run again because of changed code, and which components changed."""
         if not self.stale:
             return None
-        components = ", ".join(sorted({name for changed in self.stale.values() for name in changed}))
+        components = sorted({name for changed in self.stale.values() for name in changed})
         many = len(self.stale) > 1
         what = f"{len(self.stale)} stale records are" if many else "1 stale record is"
-        return f"{what} run again: the code of {components} has changed since"
+        hint = " (`bench rescore` needs no attacks, where the guess was kept)" if components == ["scoring"] else ""
+        return f"{what} run again: the code of {', '.join(components)} has changed since{hint}"
 
     def _complete(self, task: Task[Record], found: Record, path: Path) -> bool:
         if self._details and isinstance(task, AttackTask) and not path.with_suffix(".parquet").exists():

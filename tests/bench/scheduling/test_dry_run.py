@@ -11,7 +11,6 @@ from bench.records import store
 from bench.scheduling.dry_run import plan
 from bench.scheduling.settings import RunSettings
 from tests.helpers.cli import PLUGINS, TINY
-from tests.helpers.records import metric_of
 from tests.helpers.tasks import attack_tasks, training_tasks
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -41,9 +40,8 @@ def test_a_dry_run_says_what_there_is_to_do_and_does_nothing(bench: Run, tmp_pat
 def test_stale_records_count_as_work(tmp_path: Path) -> None:
     fresh, stale, missing = attack_tasks(["rss"], [0, 1, 2])
     (training,) = training_tasks()
-    metrics = {"recall": metric_of(0.5)}
-    store.save(tmp_path, fresh.about.replace(metrics=metrics, cost={"attack_s": 2.0, "peak_mib": 50.0}))
-    store.save(tmp_path, stale.about.replace(metrics=metrics, code={**stale.about.code, "attack": "before"}))
+    store.save(tmp_path, fresh.about.replace(cost={"attack_s": 2.0, "peak_mib": 50.0}))
+    store.save(tmp_path, stale.about.replace(code={**stale.about.code, "attack": "before"}))
     found = plan([fresh, stale, missing, training], RunSettings(out=tmp_path, executor="local://2"))
     assert [task.state for task in found.tasks] == ["on record", "stale", "to run", "to run"]
     assert [task.attack for task in found.tasks] == ["rss", "rss", "rss", None]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bench.experiment import provenance
 from bench.records import store
 from bench.records.model import Record
 from bench.scheduling.stored import StoredRecords
@@ -24,7 +25,9 @@ def task() -> AttackTask:
 
 
 def finished(task: AttackTask, **fields: Any) -> Record:
-    return task.about.replace(metrics={"recall": metric_of(0.5)}, **fields)
+    """As a run leaves it: the code of scoring is that of the metrics it holds."""
+    record = task.about.replace(metrics={"recall": metric_of(0.5)})
+    return record.replace(code={**record.code, **provenance.scoring_code(record)}).replace(**fields)
 
 
 def test_a_record_of_the_same_id_and_code_answers_a_task(tmp_path: Path, task: AttackTask) -> None:
@@ -46,6 +49,9 @@ def test_a_stale_record_is_run_again_and_one_note_names_what_changed(tmp_path: P
     stored = StoredRecords(tmp_path)
     assert stored.find(one) is None
     assert stored.stale_note() == "1 stale record is run again: the code of attack has changed since"
+    scoring = StoredRecords(tmp_path)
+    assert scoring.find(two) is None
+    assert "bench rescore" in str(scoring.stale_note())
     assert [stored.find(task) for task in (one, two, three)] == [None] * 3
     assert stored.stale_note() == (
         "3 stale records are run again: the code of attack, scoring, training has changed since"
@@ -55,13 +61,12 @@ def test_a_stale_record_is_run_again_and_one_note_names_what_changed(tmp_path: P
 def test_a_record_whose_code_the_ledger_joins_is_taken(
     tmp_path: Path, task: AttackTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bench.experiment import provenance
     from bench.records.ledger import Entry, Ledger
 
     entry = {"component": "attack", "from": "before", "to": task.about.code["attack"], "reason": "moved"}
     known = Ledger([Entry.model_validate({**entry, "agreement": "exact", "replayed": ["0" * 16]})])
     monkeypatch.setattr(provenance, "published_ledger", lambda: known)
-    record = store.save(tmp_path, finished(task, code={**task.about.code, "attack": "before"}))
+    record = store.save(tmp_path, finished(task, code={**finished(task).code, "attack": "before"}))
     assert StoredRecords(tmp_path).find(task) == record
 
 
