@@ -9,6 +9,7 @@ from bench import Corpus
 from bench.attacks.braverman import Braverman, rank
 from bench.defenses.texthide import TextHide
 from bench.isolation import view as views
+from tests.helpers.scenarios import surfaces_of
 
 
 def test_the_published_formula() -> None:
@@ -23,7 +24,9 @@ def test_gaussian_vectors_are_found_as_the_theory_says(tmp_path: Path) -> None:
     """For Gaussian vectors the mixed ones rank higher, whatever the signs; checked on a real view."""
     vectors = np.random.default_rng(0).standard_normal((400, 512)).astype(np.float32)
     release, key = TextHide(m="inf", k=2).release(vectors[:100], np.zeros((100, 1)), None, np.random.default_rng(1))
-    views.write(tmp_path, ("corpus", "encodings"), release, corpus=Corpus([str(i) for i in range(400)], vectors))
+    views.write(
+        tmp_path, ("corpus", "encodings"), surfaces_of(release), corpus=Corpus([str(i) for i in range(400)], vectors)
+    )
     seen = views.View(tmp_path)
     ranking = Braverman().run(seen, np.random.default_rng(0)).ranking
     assert ranking is not None

@@ -9,6 +9,7 @@ import pytest
 from bench import Corpus, Guess, Release
 from bench.attacks.rep_recon import RepRecon
 from bench.isolation import view as views
+from tests.helpers.scenarios import surfaces_of
 
 RNG = np.random.default_rng(0)
 VECTORS = (RNG.standard_normal((400, 24)) + 2).astype(np.float32)
@@ -19,7 +20,7 @@ SMALL = RepRecon(epochs=15, hidden=64, batch=32)
 def run(folder: Path, encodings: np.ndarray, oracle: Callable[[np.ndarray], np.ndarray], attack: RepRecon) -> Guess:
     corpus = Corpus([str(i) for i in range(len(VECTORS))], VECTORS)
     release = Release(encodings, np.zeros((len(encodings), 1)))
-    views.write(folder, ("corpus", "encodings", "oracle"), release, corpus=corpus)
+    views.write(folder, ("corpus", "encodings", "oracle"), surfaces_of(release), corpus=corpus)
     seen = views.View(folder, oracle=oracle)
     guess = attack.run(seen, np.random.default_rng(1))
     assert seen.used == {"corpus", "encodings", "oracle"}

@@ -8,12 +8,13 @@ import numpy as np
 from bench import Corpus, Guess, View
 from bench.isolation import view
 from bench.plugins.registry import Registry
+from tests.helpers.scenarios import surfaces_of
 
 
 def attack(tmp_path: Path, defense: str, vectors: np.ndarray, corpus: np.ndarray) -> tuple[Guess, np.ndarray]:
     labels = np.zeros((len(vectors), 2), dtype=np.float32)
     release, key = Registry().make("defense", defense).release(vectors, labels, None, np.random.default_rng(0))
-    view.write(tmp_path, {"encodings", "corpus"}, release, corpus=Corpus([""] * len(corpus), corpus))
+    view.write(tmp_path, {"encodings", "corpus"}, surfaces_of(release), corpus=Corpus([""] * len(corpus), corpus))
     return Registry().make("attack", "rss:top=5").run(View(tmp_path), np.random.default_rng(0)), key.owner
 
 

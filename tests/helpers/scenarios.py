@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from bench import Corpus, Examples, Key, View, mixing
+from bench import Corpus, Examples, Key, Release, View, mixing
 from bench.isolation import view
+from bench.surfaces import Surface
 from bench.surfaces.encodings import Encodings
 from bench.surfaces.gradients import Gradients
 from bench.surfaces.labels import Labels
@@ -55,6 +56,13 @@ class GradientScenario:
         }
         view.write(folder, sorted(sees), released, corpus=corpus, defense=defense)
         return View(folder, make=_make)
+
+
+def surfaces_of(release: Release) -> dict[str, Surface]:
+    """What a view is written from, for a release without gradients."""
+    encodings = np.asarray(release.encodings, np.float32)
+    labels = np.zeros((len(encodings), 1)) if release.labels is None else release.labels
+    return {"encodings": Encodings(encodings), "labels": Labels(np.asarray(labels, np.float32))}
 
 
 def _make(kind: str, reference: dict) -> object:

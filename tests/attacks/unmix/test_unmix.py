@@ -21,6 +21,7 @@ from bench.defenses.none import NoDefense
 from bench.defenses.texthide import TextHide
 from bench.isolation import view as views
 from bench.toolkit.mixing import apply, draw_masks, draw_weights
+from tests.helpers.scenarios import surfaces_of
 
 
 @pytest.fixture(autouse=True)
@@ -287,7 +288,7 @@ def test_on_a_real_view(tmp_path: Path) -> None:
     case = Case(TextHide(m=16), CORPUS)
     sees = Unmix.__plugin__.sees  # type: ignore[attr-defined]
     facts = {"name": "texthide", "options": {"m": 16, "k": 4}}
-    views.write(tmp_path, sees, case.release, corpus=Corpus(case.texts, CORPUS), defense=facts)
+    views.write(tmp_path, sees, surfaces_of(case.release), corpus=Corpus(case.texts, CORPUS), defense=facts)
     stages: list[str] = []
     seen = views.View(tmp_path, stage=stages.append, make=lambda kind, facts: TextHide(**facts["options"]))
     guess = Unmix().run(seen, np.random.default_rng(1))

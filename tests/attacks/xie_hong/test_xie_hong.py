@@ -13,6 +13,7 @@ from bench.defenses.texthide import TextHide
 from bench.isolation import view as views
 from bench.toolkit.corpus import Corpus
 from bench.types import Release
+from tests.helpers.scenarios import surfaces_of
 
 R, DIM, EPOCHS = 16, 64, 40
 DEFENSES = {"texthide": TextHide, "mix-only": MixOnly, "none": NoDefense}
@@ -46,7 +47,7 @@ def attack(folder, release, defense, plugin=None, corpus=CORPUS, stage=None, see
     views.write(
         folder,
         sees or type(plugin).__plugin__.sees,
-        release,
+        surfaces_of(release),
         corpus=Corpus([str(i) for i in range(len(corpus))], corpus),
         public=Corpus([str(i) for i in range(len(PUBLIC))], PUBLIC),
         defense=defense,

@@ -106,10 +106,13 @@ def test_the_peak_is_the_attacks_own_and_not_the_parents(tmp_path: Path) -> None
     from bench import Corpus, Release
     from bench.isolation import process, view
     from bench.plugins.registry import Registry
+    from tests.helpers.scenarios import surfaces_of
 
     ballast = np.ones(1 << 27)  # 1 GiB in the parent
     vectors = np.eye(40, dtype=np.float32)
-    view.write(tmp_path, {"encodings", "corpus"}, Release(vectors, vectors), corpus=Corpus([""] * 40, vectors))
+    view.write(
+        tmp_path, {"encodings", "corpus"}, surfaces_of(Release(vectors, vectors)), corpus=Corpus([""] * 40, vectors)
+    )
     entry = Registry().get("attack", "rss")
     task = {"kind": "attack", "name": "rss", "module": entry.module, "cls": entry.cls, "options": {"top": 1}}
     outcome = process.run(tmp_path, task, 0, limits=process.Limits(), oracle=lambda v: v, stage=lambda t: None)

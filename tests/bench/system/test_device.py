@@ -23,9 +23,10 @@ from bench.encoders.lenet import LeNet
 from bench.errors import UsageError
 from bench.experiment import training as training_module
 from bench.isolation import view as views
+from bench.surfaces.labels import Labels
 from bench.system import device
 from tests.helpers.fake_gpu import FakeGpu, on_gpu
-from tests.helpers.scenarios import image_scenario, text_scenario
+from tests.helpers.scenarios import image_scenario, surfaces_of, text_scenario
 
 RNG = np.random.default_rng
 VECTORS = (RNG(0).standard_normal((150, 16)) * np.linspace(1, 0.2, 16) + 1).astype(np.float32)
@@ -82,7 +83,7 @@ def search_path(where: str) -> Any:
 
 def rep_recon_path(where: str, folder: Path) -> Any:
     release = Release(VECTORS[:20], np.zeros((20, 1)))
-    views.write(folder, ("corpus", "encodings", "oracle"), release, device=where, corpus=CORPUS)
+    views.write(folder, ("corpus", "encodings", "oracle"), surfaces_of(release), device=where, corpus=CORPUS)
     view = views.View(folder, oracle=lambda values: values)
     return RepRecon(epochs=2, hidden=8, batch=32).run(view, RNG(0)).ranking
 
@@ -102,24 +103,20 @@ def unmix_path(where: str) -> Any:
 
 def dlg_path(where: str, folder: Path, **options: Any) -> Callable[[], Any]:
     scenario = image_scenario(n=3, d=6)
-    release = Release(
-        mixing.apply(scenario.vectors, scenario.key), scenario.labels, {}, scenario.source, scenario.victim
-    )
+    released = {"labels": Labels(scenario.labels), "gradients": scenario.source}
     scheme = {"name": "texthide", "options": {"m": 1, "k": 1}}
-    views.write(folder, ("gradients", "labels", "corpus", "defense"), release, device=where, defense=scheme)
+    views.write(folder, ("gradients", "labels", "corpus", "defense"), released, device=where, defense=scheme)
     view = views.View(folder, make=lambda kind, facts: TextHide(**facts["options"]))
     return lambda: DLG(steps=2, precision="float64", **options).run(view, RNG(0)).images
 
 
 def dlg_text_path(where: str, folder: Path) -> Callable[[], Any]:
     scenario = text_scenario()
-    release = Release(
-        mixing.apply(scenario.vectors, scenario.key), scenario.labels, {}, scenario.source, scenario.victim
-    )
+    released = {"labels": Labels(scenario.labels), "gradients": scenario.source}
     corpus = Corpus([str(i) for i in range(len(scenario.vectors))], scenario.vectors)
     scheme = {"name": "texthide", "options": {"m": 3, "k": 2}}
     sees = ("gradients", "labels", "corpus", "defense")
-    views.write(folder, sees, release, device=where, defense=scheme, corpus=corpus)
+    views.write(folder, sees, released, device=where, defense=scheme, corpus=corpus)
     view = views.View(folder, make=lambda kind, facts: TextHide(**facts["options"]))
     return lambda: DLG(steps=2).run(view, RNG(0)).ranking
 
@@ -238,6 +235,8 @@ def test_every_command_passes_its_device_on(
 
 
 def test_the_view_hands_the_device_to_the_attack_and_its_corpora(tmp_path: Path) -> None:
-    views.write(tmp_path, ("corpus", "encodings"), Release(VECTORS[:5], None), device="cuda", corpus=CORPUS)
+    views.write(
+        tmp_path, ("corpus", "encodings"), surfaces_of(Release(VECTORS[:5], None)), device="cuda", corpus=CORPUS
+    )
     view = views.View(tmp_path)
     assert (view.device, view.corpus.device) == ("cuda", "cuda")
