@@ -47,6 +47,15 @@ def wait_until(
         time.sleep(0.02)
 
 
+def is_alive(pid: int) -> bool:
+    """A process that has ended, and that nobody has asked about yet, is not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
 def _heed_ctrl_c() -> None:
     # A shell starts its background jobs with SIGINT ignored, and their children inherit that: Python then installs no
     # handler, and the command would not hear of Ctrl-C.

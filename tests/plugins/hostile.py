@@ -101,16 +101,16 @@ class Crashes:
 @attack("forks", sees=SEES)
 @dataclass(frozen=True)
 class Forks:
-    """Leaves a process behind that would write a file after the cell has ended."""
+    """Leaves a process behind that would go on for long after the cell has ended, and says which."""
 
     marker: str = ""
 
     def run(self, view, rng):
-        if os.fork() == 0:
-            time.sleep(4)
-            with open(self.marker, "w") as file:
-                file.write("still here")
+        if (left := os.fork()) == 0:
+            time.sleep(600)
             os._exit(0)
+        with open(self.marker, "w") as file:
+            file.write(str(left))
         return Guess(ranking=view.corpus.search(view.encodings, 1))
 
 

@@ -281,25 +281,26 @@ def test_a_changed_line_runs_the_cell_again_and_an_unrelated_one_does_not(tmp_pa
         assert done.returncode == 0, done.stderr
         return "1 of 1 cells are on record" in done.stderr
 
-    def touch(name: str) -> None:
+    def edit(name: str, old: str, new: str) -> None:
         path = project / name
-        path.write_text(path.read_text() + "\n# a changed line\n")
+        assert old in path.read_text(), f"{name} has no {old!r} to change"
+        path.write_text(path.read_text().replace(old, new, 1))
 
     assert not cells_on_record()
     assert cells_on_record()
-    for unrelated in ("defenses/texthide.py", "bench/cli/main.py", "bench/board/files.py"):
-        touch(unrelated)
+    # Comments decide no number, nor does code that this cell does not reach.
+    for name in ("attacks/rss.py", "defenses/none.py", "bench/toolkit/mixing.py"):
+        (project / name).write_text((project / name).read_text() + "\n# a comment\n")
+    edit("bench/cli/main.py", "bench list", "bench  list")
+    edit("defenses/texthide.py", "m: ", "another: int = 1\n    m: ")
     (project / "attacks" / "another.py").write_text("# nothing\n")
     assert cells_on_record()
-    for used in (
-        "attacks/rss.py",
-        "bench/toolkit/search.py",
-        "bench/scoring/text.py",
-        "datasets/demo/words.py",
-        "defenses/none.py",
+    for name, old, new in (
+        ("attacks/rss.py", "view.encodings", "+view.encodings"),
+        ("bench/toolkit/search.py", "64 << 20", "32 << 20"),
     ):
-        touch(used)
-        assert not cells_on_record(), used
+        edit(name, old, new)
+        assert not cells_on_record(), name
 
 
 def test_a_suite_names_many_cells(bench: Run, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.cli import PLUGINS, TINY, load_records
+from tests.helpers.processes import is_alive, wait_until
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 HOSTILE = ("--plugin", str(PLUGINS / "hostile.py"))
@@ -96,8 +96,8 @@ def test_a_process_left_behind_is_ended_with_its_cell(bench: Run, tmp_path: Path
     marker = tmp_path / "marker"
     done = bench("run", "--defense", "none", "--attack", f"forks:marker={marker}", *TINY, *HOSTILE)
     assert done.returncode == 0, done.stderr
-    time.sleep(5)
-    assert not marker.exists()
+    left = int(marker.read_text())
+    wait_until(lambda: not is_alive(left), seconds=30)
 
 
 def test_the_peak_is_the_attacks_own_and_not_the_parents(tmp_path: Path) -> None:
