@@ -16,18 +16,29 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.records.bindings import (
+    COMPREHENSIONS,
+    SCOPES,
+    Module,
+    Target,
+    argument_names,
+    bound_names,
+    does_nothing,
+    dotted,
+    local_names,
+    read_module,
+)
+
 Locate = Callable[[str], Path | None]
 """the file of a module of this project or of a plugin, by its dotted name; None for a library's"""
 
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 # Keywords of a function's decorator that say how it is shown (bench.scoring.table).
 _DISPLAYED = frozenset(["title", "order", "share"])
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _IGNORED = frozenset(["annotation", "returns", "type_comment", "ctx", "kind", "type_params", "type_ignores", "simple"])
 
 
@@ -43,23 +54,6 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class _Target:
-    """What an import binds: a module, or a name in one."""
-
-    module: str
-    name: str = ""
-
-
-@dataclass
-class _Module:
-    package: str
-    """the package that relative imports start from"""
-    statements: dict[str, list[ast.stmt]] = field(default_factory=dict)
-    """the statements that bind a name, in order"""
-    imports: dict[str, _Target] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Reader:
     """Reads definitions from source files, each once."""
 
@@ -68,7 +62,7 @@ class Reader:
     """modules, packages or `module:name` whose definitions are followed"""
     exports: dict[str, str] = field(default_factory=dict, hash=False)
     """names that the package `bench` hands on, with the modules that define them"""
-    _modules: dict[str, _Module | None] = field(default_factory=dict, hash=False, compare=False)
+    _modules: dict[str, Module | None] = field(default_factory=dict, hash=False, compare=False)
     _trees: dict[Reference, Any] = field(default_factory=dict, hash=False, compare=False)
 
     def fingerprint(self, entries: Iterable[str]) -> str:
@@ -91,7 +85,7 @@ class Reader:
 
     def _entry(self, text: str) -> Reference:
         module, _, name = text.rpartition(":")
-        found = self._follow(_Target(module, name))
+        found = self._follow(Target(module, name))
         if not isinstance(found, Reference):
             raise LookupError(f"{text}: there is no such definition")
         return found
@@ -106,18 +100,18 @@ class Reader:
             ]
         return self._trees[reference]
 
-    def _module(self, name: str) -> _Module | None:
+    def _module(self, name: str) -> Module | None:
         if name not in self._modules:
             path = self.locate(name)
-            self._modules[name] = None if path is None else _read(path, name)
+            self._modules[name] = None if path is None else read_module(path, name)
         return self._modules[name]
 
-    def _follow(self, target: _Target) -> Reference | _Target | None:
+    def _follow(self, target: Target) -> Reference | Target | None:
         """The definition behind a name, through modules that hand it on; a module; or a library's name."""
         for _ in range(20):
             if target.module == "bench" and target.name in self.exports:
                 place = self.exports[target.name]
-                target = _Target(place) if place.endswith(f".{target.name}") else _Target(place, target.name)
+                target = Target(place) if place.endswith(f".{target.name}") else Target(place, target.name)
             if not target.name:
                 return target
             module = self._module(target.module)
@@ -129,7 +123,7 @@ class Reader:
                 target = module.imports[target.name]
                 continue
             inner = f"{target.module}.{target.name}"
-            return _Target(inner) if self._module(inner) is not None else target
+            return Target(inner) if self._module(inner) is not None else target
         return target
 
     def counts(self, reference: Reference) -> bool:
@@ -141,15 +135,15 @@ class Reader:
 class _Context:
     """Turns the definitions of one module into plain lists, with references in place of names."""
 
-    def __init__(self, reader: Reader, name: str, module: _Module):
+    def __init__(self, reader: Reader, name: str, module: Module):
         self._reader, self._name, self._module = reader, name, module
-        self._scopes: list[dict[str, _Target | None]] = []
+        self._scopes: list[dict[str, Target | None]] = []
 
     def definition(self, node: ast.stmt, name: str) -> Any:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             return self._node(node, named=False)
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        places = [i for target in targets for i, bound in enumerate(_bound(target)) if bound == name]
+        places = [i for target in targets for i, bound in enumerate(bound_names(target)) if bound == name]
         value = getattr(node, "value", None)
         return [type(node).__name__.replace("AnnAssign", "Assign"), places, self._value(value)]
 
@@ -157,7 +151,7 @@ class _Context:
         if isinstance(value, ast.AST):
             return self._node(value)
         if isinstance(value, list):
-            kept = [item for item in value if not _silent(item)]
+            kept = [item for item in value if not does_nothing(item)]
             return [self._value(item) for item in kept]
         if isinstance(value, str | int | float | bool | None.__class__):
             return value
@@ -176,9 +170,9 @@ class _Context:
             return ["Assert", self._node(node.test)]
         if isinstance(node, ast.AnnAssign):
             return ["Assign", [self._node(node.target)], self._value(node.value)]
-        if isinstance(node, _SCOPES):
+        if isinstance(node, SCOPES):
             return self._function(node, named)
-        if isinstance(node, _COMPREHENSIONS):
+        if isinstance(node, COMPREHENSIONS):
             return self._comprehension(node)
         if isinstance(node, ast.ClassDef):
             return self._class(node, named)
@@ -188,14 +182,14 @@ class _Context:
     def _function(self, node: Any, named: bool) -> Any:
         decorators = [_without_display(decorator) for decorator in getattr(node, "decorator_list", [])]
         outside = [self._value(decorators), self._defaults(node.args)]
-        names: dict[str, _Target | None] = dict.fromkeys(_arguments(node.args))
+        names: dict[str, Target | None] = dict.fromkeys(argument_names(node.args))
         body = node.body if isinstance(node.body, list) else [node.body]
-        names |= _locals(body, self._module.package)
+        names |= local_names(body, self._module.package)
         self._scopes.append(names)
         inside = self._value(node.body)
         self._scopes.pop()
         name = getattr(node, "name", "") if named else ""
-        return ["Function", name, _arguments(node.args), outside, inside]
+        return ["Function", name, argument_names(node.args), outside, inside]
 
     def _defaults(self, arguments: ast.arguments) -> Any:
         return [self._value(arguments.defaults), self._value(arguments.kw_defaults)]
@@ -203,12 +197,12 @@ class _Context:
     def _class(self, node: ast.ClassDef, named: bool) -> Any:
         outside = [self._value(node.decorator_list), self._value(node.bases), self._value(node.keywords)]
         # Names of a class body are seen in that body, and not in its methods.
-        self._scopes.append(_locals(node.body, self._module.package))
+        self._scopes.append(local_names(node.body, self._module.package))
         body = []
         for item in node.body:
-            if _silent(item):
+            if does_nothing(item):
                 continue
-            if isinstance(item, _SCOPES):
+            if isinstance(item, SCOPES):
                 names = self._scopes.pop()
                 body.append(self._node(item))
                 self._scopes.append(names)
@@ -219,20 +213,20 @@ class _Context:
 
     def _comprehension(self, node: Any) -> Any:
         first = self._value(node.generators[0].iter)
-        names = [name for part in node.generators for name in _bound(part.target)]
+        names = [name for part in node.generators for name in bound_names(part.target)]
         self._scopes.append(dict.fromkeys(names))
         parts = [[self._value(p.target), self._value(p.iter), self._value(p.ifs), p.is_async] for p in node.generators]
         made = [self._value(getattr(node, name)) for name in ("elt", "key", "value") if hasattr(node, name)]
         self._scopes.pop()
         return [type(node).__name__, first, parts, made]
 
-    def _target(self, name: str) -> _Target | str | None:
+    def _target(self, name: str) -> Target | str | None:
         """What a name stands for here: an import, something of this module, or a word."""
         for scope in reversed(self._scopes):
             if name in scope:
                 return scope[name] or name
         if name in self._module.statements:
-            return _Target(self._name, name)
+            return Target(self._name, name)
         return self._module.imports.get(name, name)
 
     def _name_of(self, name: str) -> Any:
@@ -254,21 +248,21 @@ class _Context:
         assert target is not None
         place: Any = self._reader._follow(target)
         rest = words[::-1]
-        while rest and isinstance(place, _Target):
-            place = self._reader._follow(_Target(_dotted(place), rest[0]))
+        while rest and isinstance(place, Target):
+            place = self._reader._follow(Target(dotted(place), rest[0]))
             rest = rest[1:]
         said = self._told(place)
         for word in rest:
             said = ["Attribute", said, word]
         return said
 
-    def _told(self, found: Reference | _Target | None) -> Any:
+    def _told(self, found: Reference | Target | None) -> Any:
         if isinstance(found, Reference):
             return found if self._reader.counts(found) else ["Project"]
         assert found is not None
         if self._reader._module(found.module) is not None:  # a module of this project, as a value
             return ["Project"]
-        return ["Library", _dotted(found)]
+        return ["Library", dotted(found)]
 
 
 def _without_display(decorator: ast.expr) -> ast.expr:
@@ -276,107 +270,6 @@ def _without_display(decorator: ast.expr) -> ast.expr:
     if not isinstance(decorator, ast.Call):
         return decorator
     return ast.Call(decorator.func, decorator.args, [k for k in decorator.keywords if k.arg not in _DISPLAYED])
-
-
-def _dotted(target: _Target) -> str:
-    return f"{target.module}.{target.name}" if target.name else target.module
-
-
-def _read(path: Path, name: str) -> _Module:
-    module = _Module(name if path.name == "__init__.py" else name.rpartition(".")[0])
-    _collect(ast.parse(path.read_text(encoding="utf-8")).body, module)
-    return module
-
-
-def _collect(body: Sequence[ast.stmt], module: _Module) -> None:
-    for node in body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            module.imports |= _imported(node, module.package)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            module.statements.setdefault(node.name, []).append(node)
-        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for name in dict.fromkeys(bound for target in targets for bound in _bound(target)):
-                module.statements.setdefault(name, []).append(node)
-        elif isinstance(node, ast.If | ast.Try | ast.With):
-            for part in ("body", "orelse", "finalbody"):
-                if not (part == "body" and _for_types(node)):
-                    _collect(getattr(node, part, []), module)
-            for handler in getattr(node, "handlers", []):
-                _collect(handler.body, module)
-
-
-def _imported(node: ast.Import | ast.ImportFrom, package: str) -> dict[str, _Target]:
-    if isinstance(node, ast.Import):
-        return {
-            alias.asname or alias.name.split(".")[0]: _Target(alias.name if alias.asname else alias.name.split(".")[0])
-            for alias in node.names
-        }
-    parts = package.split(".") if package else []
-    base = parts[: len(parts) - node.level + 1] if node.level else []
-    module = ".".join([*base, *([node.module] if node.module else [])])
-    return {alias.asname or alias.name: _Target(module, alias.name) for alias in node.names}
-
-
-def _for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-
-
-def _silent(item: Any) -> bool:
-    """A statement that does nothing: an import, a docstring, what only a type checker reads."""
-    if isinstance(item, ast.Import | ast.ImportFrom | ast.Pass) or _for_types(item):
-        return True
-    return isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant) and isinstance(item.value.value, str)
-
-
-def _bound(target: Any) -> Iterator[str]:
-    """Names that a target of an assignment binds, in order."""
-    if isinstance(target, ast.Name):
-        yield target.id
-    elif isinstance(target, ast.Tuple | ast.List):
-        for item in target.elts:
-            yield from _bound(item)
-    elif isinstance(target, ast.Starred):
-        yield from _bound(target.value)
-
-
-def _arguments(arguments: ast.arguments) -> list[str]:
-    some = [*arguments.posonlyargs, *arguments.args, arguments.vararg, *arguments.kwonlyargs, arguments.kwarg]
-    return [argument.arg for argument in some if argument is not None]
-
-
-def _locals(body: Sequence[ast.AST], package: str) -> dict[str, _Target | None]:
-    """Names that a function or class body binds, with what its own imports bind them to."""
-    found: dict[str, _Target | None] = {}
-    outer: set[str] = set()
-
-    def walk(node: ast.AST) -> None:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            found.update(_imported(node, package))
-            return
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.setdefault(node.name, None)
-            return
-        if isinstance(node, ast.Lambda):
-            return
-        if isinstance(node, ast.Global | ast.Nonlocal):
-            outer.update(node.names)
-            return
-        if isinstance(node, _COMPREHENSIONS):
-            for inner in ast.walk(node):  # only := binds outside of it
-                if isinstance(inner, ast.NamedExpr):
-                    found.setdefault(inner.target.id, None)
-            return
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
-            found.setdefault(node.id, None)
-        if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-            found.setdefault(node.name, None)
-        for child in ast.iter_child_nodes(node):
-            walk(child)
-
-    for node in body:
-        walk(node)
-    return {name: target for name, target in found.items() if name not in outer}
 
 
 def _references(tree: Any) -> Iterator[Reference]:
