@@ -39,8 +39,8 @@ def torchs(objective, start: torch.Tensor, row: int, settings: LBFGSSettings) ->
         *([x], settings.rate, settings.inner), history_size=settings.history, line_search_fn=LINES[settings.line_search]
     )
     path: list[torch.Tensor] = []
-    # torch tells nobody of its moves; noqa: there is no public name for them.
-    move, look = optimizer._add_grad, optimizer._directional_evaluate
+    # torch has no public name for the place where it moves its parameters.
+    move, look = optimizer._add_grad, optimizer._directional_evaluate  # noqa: SLF001
 
     def moved(t: float, d: torch.Tensor) -> None:
         move(t, d)
@@ -52,7 +52,7 @@ def torchs(objective, start: torch.Tensor, row: int, settings: LBFGSSettings) ->
         del path[kept:]  # a trial of the line search is not a move
         return found
 
-    optimizer._add_grad, optimizer._directional_evaluate = moved, looked
+    optimizer._add_grad, optimizer._directional_evaluate = moved, looked  # noqa: SLF001
 
     def closure() -> torch.Tensor:
         loss, gradient = objective(x.detach()[None], torch.tensor([row]))

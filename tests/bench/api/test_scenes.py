@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +60,14 @@ def test_it_is_the_release_that_a_run_attacks(tmp_path: Path) -> None:
     assert seen == pytest.approx(float(found.release.encodings.astype("f8").sum()), abs=1e-6)
 
 
-def test_the_folder_of_the_view_goes_with_the_scene(tmp_path: Path) -> None:
+def test_the_folder_of_the_view_goes_with_the_scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     found = bench.scene(defense="none", out=tmp_path, **TINY)
-    folder = Path(found._folder.name)
-    assert folder.is_dir()
+    assert len(list(temporary.iterdir())) == 1
     del found
-    assert not folder.exists()
+    assert not list(temporary.iterdir())
 
 
 def test_one_cell_at_a_time() -> None:
