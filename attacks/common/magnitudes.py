@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -11,18 +11,14 @@ from bench import Floats
 # The encodings' own mean counts for as much as this many of them: the mean of a single one would leave nothing of it.
 FEW = 4
 
-Mean = TypeVar("Mean")
-"""a NumPy array or a torch tensor"""
 
-
-def own_mean(total: Mean, count: int, reference: Mean) -> Mean:
-    """The mean of `count` encodings whose sum is `total`, drawn a little towards the corpus's mean.
+def own_mean(total: Any, count: int, reference: Any) -> Any:
+    """The mean of `count` encodings whose sum is `total` (NumPy or torch), drawn a little towards the corpus's mean.
 
     Averaging shrinks magnitudes, so mixes have a smaller mean than sentences; what is left after centring by the wrong
     one is common to all encodings and drowns what tells them apart.
     """
-    mean: Mean = (total + FEW * reference) / (count + FEW)  # type: ignore[operator]
-    return mean
+    return (total + FEW * reference) / (count + FEW)
 
 
 def standardised(encodings: Floats, corpus: Floats, *, mixed: bool) -> tuple[Floats, Floats]:
