@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from bench import modalities
 from bench.experiment.cells import Cell, Chosen, Trial, cells, trials
@@ -18,9 +18,10 @@ from bench.experiment.provenance import code_of
 from bench.experiment.setup import load, protocol_for
 from bench.plugins.protocol import Protocol
 from bench.plugins.registry import Entry, Registry
-from bench.records.model import AttackRecord, UtilityRecord, exact
+from bench.records.model import AttackRecord, Record, UtilityRecord, exact
 from bench.records.store import versions
 
+R = TypeVar("R", bound=Record)
 # Of the way in which ids are made.
 VERSION = 2
 KINDS = ("dataset", "encoder", "defense", "attack")
@@ -107,7 +108,7 @@ def _plugin(chosen: Chosen) -> dict[str, Any]:
     return {"name": chosen.name, "options": chosen.options, "label": chosen.label}
 
 
-def _with_code(record: Any, trial: Trial) -> Any:
+def _with_code(record: R, trial: Trial) -> R:
     chosen = [trial.dataset, trial.encoder, trial.defense, *([trial.public] if trial.public else [])]
     if isinstance(trial, Cell):
         chosen.append(trial.attack)

@@ -46,7 +46,7 @@ def execute(trial: Trial, about: UtilityRecord, *, device: str, stage: Callable[
     return about.replace(**measured, cost=cost)
 
 
-def measure(cell: Trial, training: Training, *, device: str, progress: setup.Progress) -> dict[str, Any]:
+def measure(cell: Trial, training: Training, *, device: str, progress: Callable[[str], None]) -> dict[str, Any]:
     """Train on the defense's releases of the train set, judge on dev."""
     train, fingerprint = setup.load(cell.dataset.plugin, "train")
     dev, _ = setup.load(cell.dataset.plugin, "dev")
