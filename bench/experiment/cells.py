@@ -109,8 +109,12 @@ class Cell(Trial):
 
     @property
     def sees(self) -> tuple[str, ...]:
-        """What the attack declares, less the corpus of sentences to name where the data are pictures."""
-        return tuple(w for w in self.attack.info.sees if w != "corpus" or "text" in self.dataset.info.on)
+        """What the attack declares, less the corpus of examples to name where there are none, as with images."""
+        from bench import modalities
+
+        (modality,) = self.dataset.info.on
+        nameable = modalities.get(modality).nameable
+        return tuple(word for word in self.attack.info.sees if word != "corpus" or nameable)
 
 
 def cells(
