@@ -42,7 +42,7 @@ class Elsewhere:
 
 
 @pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Elsewhere:
+def elsewhere(tmp_path_factory: pytest.TempPathFactory, wheel: Path, warm_cache: None) -> Elsewhere:
     home = tmp_path_factory.mktemp("elsewhere")
     venv.create(home / "venv", with_pip=False)
     place = Elsewhere(home)
@@ -66,6 +66,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Elsewher
     return place
 
 
+@pytest.mark.slow
 def test_installed_plugins_are_listed_with_their_summary_and_options(elsewhere: Elsewhere) -> None:
     done = elsewhere.bench("list", "--json")
     assert done.returncode == 0, done.stderr
@@ -76,6 +77,7 @@ def test_installed_plugins_are_listed_with_their_summary_and_options(elsewhere: 
     assert {"texthide", "rss", "freshly-made"} <= found.keys()
 
 
+@pytest.mark.slow
 def test_they_run_in_a_suite_and_stand_in_the_tables_beside_the_built_in_ones(elsewhere: Elsewhere) -> None:
     (elsewhere.home / "mine.toml").write_text(SUITE)
     done = elsewhere.bench("run", "--suite", "mine.toml", "--plugin", str(PLUGINS / "toy.py"), "--json")
@@ -94,6 +96,7 @@ def test_they_run_in_a_suite_and_stand_in_the_tables_beside_the_built_in_ones(el
     assert {row["status"] for row in rows} == {"ok"}
 
 
+@pytest.mark.slow
 def test_a_package_is_checked_by_its_name(elsewhere: Elsewhere) -> None:
     done = elsewhere.bench("plugin", "check", "hideseek-gaussian-noise")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -101,6 +104,7 @@ def test_a_package_is_checked_by_its_name(elsewhere: Elsewhere) -> None:
     assert "package hideseek-gaussian-noise (hideseek_gaussian_noise:GaussianNoise)" in done.stdout
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_package_is_submitted_by_a_line_in_plugins_toml(
     elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
@@ -165,6 +169,7 @@ def test_a_package_is_submitted_by_a_line_in_plugins_toml(
     assert not (repo / "ran").exists()  # nowhere but in the sandbox, where it could not write
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES)
 def test_their_own_tests_pass(elsewhere: Elsewhere, package: str) -> None:
     done = elsewhere("-m", "pytest", "-q", "-p", "no:cacheprovider", f"{package}/tests")
@@ -176,6 +181,7 @@ def test_examples_are_read_in_a_minute(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 40
 
 
+@pytest.mark.slow
 def test_one_that_breaks_is_listed_as_broken_and_harms_no_other(elsewhere: Elsewhere) -> None:
     module = elsewhere.site / "hideseek_freshly_made.py"
     whole = module.read_text()

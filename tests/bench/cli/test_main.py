@@ -24,6 +24,7 @@ from tests.helpers.processes import running, wait_until
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 HOSTILE = ("--plugin", str(PLUGINS / "hostile.py"))
+pytestmark = pytest.mark.usefixtures("warm_cache")
 SIX = ("--defense", "none", "--defense", "mix-only", "--defense", "texthide", "--attack", "rss", "--seed", "0", "1")
 
 

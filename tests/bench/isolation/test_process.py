@@ -15,6 +15,7 @@ from tests.helpers.processes import is_alive, wait_until
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 HOSTILE = ("--plugin", str(PLUGINS / "hostile.py"))
+pytestmark = pytest.mark.usefixtures("warm_cache")
 
 REASONS = {
     "peeks": "add 'corpus' to sees",

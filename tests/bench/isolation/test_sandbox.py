@@ -22,6 +22,7 @@ from tests.helpers.sandbox import needs_sandbox
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 CHEATS = ("--plugin", str(PLUGINS / "cheats.py"))
+pytestmark = pytest.mark.usefixtures("warm_cache")
 
 # Where a cheat is seen: what its record says it tried, or why its cell failed.
 SEEN = {

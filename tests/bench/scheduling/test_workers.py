@@ -22,6 +22,7 @@ from tests.helpers.processes import running, wait_until
 Run = Callable[..., subprocess.CompletedProcess[str]]
 COUNTING = ("--plugin", str(PLUGINS / "counting.py"))
 CELLS = 60
+pytestmark = pytest.mark.usefixtures("warm_cache")
 
 
 @pytest.fixture(scope="module")
