@@ -14,10 +14,10 @@ from bench.scoring import per_example
 from bench.scoring.metrics import METRICS
 
 # Metrics that say which share of the private examples an attack found; defenses are ranked by these.
-LEAKS = tuple(name for name, metric in METRICS.items() if metric.leak)
+LEAKS = tuple(name for name, about in METRICS.items() if about.leak)
 # The random attacker on images holds the private ones and hands them out at random. An attack that reconstructed one
 # pixel by pixel is better than that, however seldom it does.
-IMAGE_METRICS = {"mse", "psnr"}
+IMAGE_METRICS = {m.name for m in METRICS.of("images")} - {m.name for m in METRICS.of("ranking", "sentences", "texts")}
 
 
 class PooledMetric(NamedTuple):

@@ -60,7 +60,8 @@ def attack_record(
 
 def failed_record(*args: Any, status: str = "failed", error: str = "the dog ate it", **options: Any) -> AttackRecord:
     record = attack_record(*args, **options)
-    return record.replace(status=status, error=error, metrics={}, outcomes=None, id=record.id[::-1])
+    # Code is made anew: what was not scored depends on other code.
+    return _current(record.replace(status=status, error=error, metrics={}, outcomes=None, id=record.id[::-1], code={}))
 
 
 def utility_record(

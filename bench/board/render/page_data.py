@@ -18,6 +18,7 @@ from bench.board import formats
 from bench.board.columns import CELLS, DEFENSES, Column, metric_explanation, shown
 from bench.board.marks import MARKS
 from bench.board.model import Board, BoardCell
+from bench.board.pooling import LEAKS
 from bench.records.model import Sample
 
 # Besides what the columns of the page's table show.
@@ -71,6 +72,7 @@ def packed(board: Board) -> dict[str, Any]:
         "samples": [[_sample(sample, texts) for sample in cell.samples[:SAMPLES]] for cell in cells],
         "commands": [[_number(words, word) for word in cell.command.split(" ")] for cell in cells],
         "near": SIMILARITIES,
+        "leaks": LEAKS,
         "texts": list(texts),
         "words": list(words),
         "ranked": len(board.defenses),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bench.api import tables
 from bench.records.model import AttackRecord, Record, UtilityRecord
+from bench.scoring.metrics import METRICS
 
 
 def attack_record(status: str = "ok", seed: int = 0) -> AttackRecord:
@@ -63,7 +64,7 @@ def test_utility_is_a_mean_over_seeds_beside_the_undefended_figure() -> None:
 
 
 def test_metrics_are_explained_below_the_table() -> None:
-    assert "recall: share of all sentences mixed into an encoding" in text(attack_record())
+    assert f"recall: {METRICS['recall'].title}" in text(attack_record())
 
 
 def test_training_that_failed_is_said_and_counts_in_no_mean() -> None:

@@ -62,7 +62,7 @@ const ariaLabel = (cell) => {
 };
 
 // Shares of what is private; an attack that is judged by anything else is shown and not ranked.
-const ranks = (cell) => cell.value !== null && (cell.metric === "recall" || cell.metric === "success");
+const ranks = (cell) => cell.value !== null && packed.leaks.includes(cell.metric);
 
 // A value and its bar, which opens the cell. The bar's length says what the number says.
 const leak = (cell, ...beside) =>
