@@ -80,7 +80,7 @@ def _attack_tables(records: Sequence[AttackRecord]) -> Iterator[Table | Text]:
     names = [m for m in METRICS if any(m in r.metrics for r in records)]
     for place in dict.fromkeys((r.dataset.label, r.encoder.label) for r in records):
         yield _attack_table([r for r in records if (r.dataset.label, r.encoder.label) == place], names)
-    lines = metric_legend(names, brief=True)
+    lines = metric_legend(names)
     if lines:
         yield Text("\n".join(lines), style="dim")
 

@@ -48,17 +48,15 @@ def shown(columns: Iterable[Column[Row]], rows: Sequence[Row], table: str = "") 
     return [c for c in here if not c.optional or any(c.value(row) is not None for row in rows)]
 
 
-def metric_legend(names: Iterable[str], *, brief: bool = False) -> list[str]:
-    """`recall: Share of …`, in the order of the metrics table; `brief`: titles in place of explanations."""
+def metric_legend(names: Iterable[str]) -> list[str]:
+    """`recall: share of …`, in the order of the metrics table."""
     there = set(names)
-    return [
-        f"{name}: {about.title if brief else about.explanation}" for name, about in METRICS.items() if name in there
-    ]
+    return [f"{name}: {about.title}" for name, about in METRICS.items() if name in there]
 
 
 def metric_explanation(name: str) -> str:
-    """Nothing for a metric that a later version has."""
-    return METRICS[name].explanation if name in METRICS else ""
+    """One sentence; nothing for a metric that a later version has. docs/metrics.md has the definitions."""
+    return METRICS[name].title if name in METRICS else ""
 
 
 def legend(columns: Iterable[Column[Any]], marks: Iterable[Mark] = (), metrics: Iterable[str] = ()) -> list[str]:

@@ -60,7 +60,7 @@ def show(found: StoredRecord) -> None:
         console.print(line, markup=False, soft_wrap=True)
     if record_metrics(record):
         console.print(_table(record))
-        for line in metric_legend(record_metrics(record), brief=True):
+        for line in metric_legend(record_metrics(record)):
             console.print(line, markup=False, soft_wrap=True)
     console.print(f"file    {found.path.as_posix()}", markup=False, soft_wrap=True)
     console.print(f"repeat  {found.command}", markup=False, soft_wrap=True)

@@ -49,7 +49,7 @@ def test_a_board_explains_the_columns_marks_and_metrics_that_it_shows() -> None:
         "tier: defenses that",
         "worst case: what the strongest",
         "≈ (at random level)",
-        "recall: Share of the",
+        "recall: share of all",
     ):
         assert f"- {said}" in rows
     assert "ε claimed → accounted: the privacy budget" in rows
