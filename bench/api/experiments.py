@@ -8,20 +8,24 @@ carries the records of finished cells; all of them are saved.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from bench.api.objects import plugin_info
-from bench.api.requests import AttackRequest, Request, UtilityRequest
+from bench.api.requests import AttackRequest, UtilityRequest
 from bench.errors import UsageError
 
 if TYPE_CHECKING:
     from bench.api.results import Results
+    from bench.records.model import AttackRecord, Record, UtilityRecord
+    from bench.scheduling.settings import RunSettings
+    from bench.scheduling.tasks import Task
 
 P = ParamSpec("P")
 Q = TypeVar("Q")
 R = TypeVar("R")
+A = TypeVar("A", bound="Record")
 
 
 def _takes(make: Callable[P, Q]) -> Callable[[Callable[[Q], R]], Callable[P, R]]:
@@ -39,38 +43,38 @@ def _takes(make: Callable[P, Q]) -> Callable[[Callable[[Q], R]], Callable[P, R]]
 
 
 @_takes(AttackRequest)
-def run(request: AttackRequest) -> Results:
+def run(request: AttackRequest) -> Results[AttackRecord]:
     """Run every defense against every attack, and score them; finished cells are taken from `out`.
 
     Takes what `bench run` takes, by the same names: `bench.run(defense="texthide:m=16", attack=["rss", "unmix"],
     dataset="cola", seed=[0, 1])`. In place of a name there may be a plugin object, such as `MyAttack(top=3)`.
     """
-    return _results(request)
+    return _results(request.tasks(), request.settings(), progress=request.progress)
 
 
 @_takes(UtilityRequest)
-def utility(request: UtilityRequest) -> Results:
+def utility(request: UtilityRequest) -> Results[UtilityRecord]:
     """Measure what defenses cost in accuracy: train on their releases, judge on dev. Takes what `bench utility` takes.
 
     The undefended figure (defense none) is measured beside them.
     """
-    return _results(request)
+    return _results(request.tasks(), request.settings(), progress=request.progress)
 
 
-def _results(request: Request) -> Results:
-    tasks, settings = request.tasks(), request.settings()  # names are checked before anything heavy is imported
+def _results(tasks: Sequence[Task[A]], settings: RunSettings, *, progress: bool) -> Results[A]:
+    # Imported here: that there are tasks means that every name is right, and a wrong one is to be answered at once.
     from bench.api.results import Results
     from bench.scheduling import runner
     from bench.scheduling.progress import Progress
 
-    with Progress(quiet=not request.progress) as progress:
-        records, errors = runner.run(tasks, settings, progress)
+    with Progress(quiet=not progress) as shown:
+        records, errors = runner.run(tasks, settings, shown)
     if errors and not records:
         raise errors[0]
     return Results(records, errors)
 
 
-def evaluate(plugin: Any, **options: Any) -> Results:
+def evaluate(plugin: Any, **options: Any) -> Results[AttackRecord]:
     """Run a plugin object: `bench.evaluate(MyAttack(), defense="texthide")`, or a defense against `attack="rss"`.
 
     `options` are those of `bench.run`. The class may stand in a file, a notebook cell or a script.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from bench.records.model import AttackRecord, Record, UtilityRecord
 
@@ -13,25 +13,27 @@ if TYPE_CHECKING:
     from bench.api.tables import Shown
     from bench.errors import BenchError
 
+R = TypeVar("R", bound=Record, covariant=True)
 
-class Results(Sequence[Record]):
+
+class Results(Sequence[R]):
     """Records, in the order of the cells that were asked for. `errors` are cells for which there is no record."""
 
-    def __init__(self, records: Iterable[Record], errors: Iterable[BenchError] = ()):
+    def __init__(self, records: Iterable[R], errors: Iterable[BenchError] = ()):
         self.records = tuple(records)
         self.errors = tuple(errors)
 
     @overload
-    def __getitem__(self, index: int) -> Record: ...
+    def __getitem__(self, index: int) -> R: ...
     @overload
-    def __getitem__(self, index: slice) -> Results: ...
-    def __getitem__(self, index: int | slice) -> Record | Results:
+    def __getitem__(self, index: slice) -> Results[R]: ...
+    def __getitem__(self, index: int | slice) -> R | Results[R]:
         return Results(self.records[index], self.errors) if isinstance(index, slice) else self.records[index]
 
     def __len__(self) -> int:
         return len(self.records)
 
-    def __iter__(self) -> Iterator[Record]:
+    def __iter__(self) -> Iterator[R]:
         return iter(self.records)
 
     def __repr__(self) -> str:
@@ -42,7 +44,7 @@ class Results(Sequence[Record]):
         return self.table()._repr_html_()
 
     @property
-    def failed(self) -> list[Record]:
+    def failed(self) -> list[R]:
         """Records of cells that came to no good end; `record.error` says why."""
         return [record for record in self.records if record.status != "ok"]
 

@@ -50,7 +50,7 @@ class BoardFiles:
     """records that are damaged, and so missing from the boards"""
 
 
-def load(folder: PathLike = RESULTS) -> Results:
+def load(folder: PathLike = RESULTS) -> Results[Record]:
     """All records of a folder that `bench.run` or `bench.utility` wrote; damaged ones are left out with a warning."""
     from bench.api.results import Results
     from bench.records import store

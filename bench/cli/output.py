@@ -14,6 +14,7 @@ from bench.errors import Interrupted
 if TYPE_CHECKING:
     from bench.api.requests import Request
     from bench.api.results import Results
+    from bench.records.model import Record
 
 
 def add_options(parser: Any) -> None:
@@ -36,7 +37,7 @@ def options_of(args: argparse.Namespace, request: type[Request]) -> dict[str, An
     return {name: getattr(args, name) for name in names if hasattr(args, name)}
 
 
-def finish(args: argparse.Namespace, experiment: Callable[[], Results]) -> int:
+def finish(args: argparse.Namespace, experiment: Callable[[], Results[Record]]) -> int:
     """Run an experiment, print what it found, and say by the exit status how it ended."""
     try:
         results = experiment()
@@ -61,7 +62,7 @@ def dry_run(args: argparse.Namespace, request: Request) -> int:
     return show(plan(tasks, settings), as_json=args.json)
 
 
-def show(args: argparse.Namespace, results: Results) -> None:
+def show(args: argparse.Namespace, results: Results[Record]) -> None:
     if args.json:
         print(json.dumps([record.to_dict() for record in results], indent=1))
     elif results:

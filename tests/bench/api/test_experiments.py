@@ -15,19 +15,20 @@ import bench
 from bench.records.model import AttackRecord
 from tests.helpers.cli import PLUGINS
 
+Found = bench.Results[AttackRecord]
 TOY = str(PLUGINS / "toy.py")
 HOSTILE = str(PLUGINS / "hostile.py")
 TINY: dict[str, Any] = {"examples": 20, "candidates": 60, "encoder": "toy", "plugins": [TOY]}
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> bench.Results:
+def results(tmp_path_factory: pytest.TempPathFactory) -> Found:
     out = tmp_path_factory.mktemp("results")
     options = {**TINY, "plugins": [TOY, HOSTILE], "progress": False}
     return bench.run(defense=["none", "mix-only"], attack=["rss", "raises"], seed=range(2), out=out, **options)
 
 
-def test_results_are_records_in_the_order_of_the_cells(results: bench.Results) -> None:
+def test_results_are_records_in_the_order_of_the_cells(results: Found) -> None:
     assert len(results) == 8
     first = results[0]
     assert isinstance(first, AttackRecord)
@@ -37,12 +38,12 @@ def test_results_are_records_in_the_order_of_the_cells(results: bench.Results) -
     assert repr(results).startswith("<Results: 8 records, 4 failed")
 
 
-def test_failures_are_kept(results: bench.Results) -> None:
+def test_failures_are_kept(results: Found) -> None:
     assert [record.status for record in results.failed] == ["failed"] * 4
     assert "failed: none × raises seed 0: " in str(results.table())
 
 
-def test_a_data_frame_has_a_row_for_each_record_and_metric(results: bench.Results) -> None:
+def test_a_data_frame_has_a_row_for_each_record_and_metric(results: Found) -> None:
     frame = results.to_dataframe()
     recall = frame[(frame.metric == "recall") & (frame.defense == "none")]
     assert list(recall.seed) == [0, 1]
@@ -55,7 +56,7 @@ def test_a_data_frame_has_a_row_for_each_record_and_metric(results: bench.Result
     assert failed.error.notna().all()
 
 
-def test_the_leak_is_one_number_for_each_pair_pooled_over_seeds(results: bench.Results) -> None:
+def test_the_leak_is_one_number_for_each_pair_pooled_over_seeds(results: Found) -> None:
     leak = results.leak().set_index(["defense", "attack"])
     assert len(leak) == 4
     best = leak.loc[("none", "rss")]
