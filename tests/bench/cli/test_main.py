@@ -172,10 +172,10 @@ def test_ctrl_c_saves_what_is_finished_and_says_how_to_go_on(bench: Run, tmp_pat
 
 
 @pytest.mark.slow
-def test_kill_9_at_any_moment_loses_nothing_that_was_finished(bench: Run, tmp_path: Path) -> None:
+def test_kill_9_at_any_moment_loses_nothing_that_was_finished(fresh_bench: Run, tmp_path: Path) -> None:
     args = (*SIX, *TINY)
     start = time.perf_counter()
-    bench("run", *args, "--out", str(tmp_path / "calm"))
+    fresh_bench("run", *args, "--out", str(tmp_path / "calm"))
     whole = time.perf_counter() - start
     calm = load_records(tmp_path / "calm")
     assert len(calm) == 6

@@ -54,14 +54,14 @@ import numpy as np, itertools
 from pathlib import Path
 from bench.encoders.cache import VectorCache
 store = VectorCache("x", Path({str(tmp_path)!r}))
-print("go", flush=True)
 for i in itertools.count():
     store.put([f"{{i}} {{j}}" for j in range(50)], np.full((50, 64), i, dtype=np.float32))
+    print("one more", flush=True)
 """
     for pause in (0.05, 0.11, 0.23):
         process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
         assert process.stdout is not None
-        process.stdout.readline()
+        process.stdout.readline()  # however busy the machine is, something was written
         time.sleep(pause)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
