@@ -65,6 +65,7 @@ class Rescorer:
         if changed:
             raise DataError(f"the code of {', '.join(changed)} has changed since: run the attack again")
         samples = record.samples or []
-        kept = {"samples": len(samples), "answers": all(sample.answer is not None for sample in samples)}
+        answers = all(sample.answer is not None for sample in samples)
         stage("preparing")
-        return replace(cell, **kept), self._scenes.get(cell, about, self._device, stage, record.salt)
+        cell = replace(cell, samples=len(samples), answers=answers)
+        return cell, self._scenes.get(cell, about, self._device, stage, record.salt)

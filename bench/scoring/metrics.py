@@ -29,6 +29,7 @@ SUCCESS = 1e-3
 LEAST = 1e-8
 
 Values = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ def label(texts: Comparison) -> Values:
 def identity(answers: Answers) -> Values:
     """1 if the first answer is the text of the item's own example; on a mix of k at most 1/k on average, because
     nothing marks which of the k an item belongs to."""
-    return (answers.named[:, 0] == answers.private[answers.key.owner]).astype(np.float64)
+    right: Flags = answers.named[:, 0] == answers.private[answers.key.owner]
+    return right.astype(np.float64)
 
 
 @metric(
@@ -140,7 +142,8 @@ def identity(answers: Answers) -> Values:
 def matched_identity(sentences: Sentences) -> Values:
     """Of vectors: 1 if the corpus sentence nearest to the matched reconstruction is the example's text."""
     nearest = sentences.nearest
-    return ((nearest != NOTHING) & (nearest == sentences.private)).astype(np.float64)
+    right: Flags = (nearest != NOTHING) & (nearest == sentences.private)
+    return right.astype(np.float64)
 
 
 @metric(

@@ -81,7 +81,7 @@ class Images(Kind):
         return None
 
     def agreement(self, first: Guess, other: Guess, order: Ints, width: int) -> float:
-        gap = np.asarray(first.images, np.float64)[order] - other.images
+        gap = np.asarray(first.images, np.float64)[order] - np.asarray(other.images)
         return float(((gap**2).mean(axis=(2, 3, 4)) <= ALIKE).mean())
 
 

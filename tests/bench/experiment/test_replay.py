@@ -18,7 +18,7 @@ TOY = ("--plugin", str(PLUGINS / "toy.py"))
 
 
 def test_an_attack_and_a_training_run_come_out_again(bench: Run, tmp_path: Path) -> None:
-    out = ("--out", "out")
+    out = ("--out", str(tmp_path / "out"))
     assert bench("run", "--defense", "mix-only", "--attack", "rss", *TINY, *out).returncode == 0
     trained = bench("utility", "--defense", "none", "--encoder", "toy", "--train-epochs", "1", *TOY, *out)
     assert trained.returncode == 0, trained.stderr

@@ -24,7 +24,9 @@ TOY = str(PLUGINS / "toy.py")
 
 @pytest.fixture
 def record(bench: Run, tmp_path: Path) -> Path:
-    done = bench("run", "--defense", "mix-only:k=2", "--attack", "rss", *TINY, "--details", "--out", "out")
+    done = bench(
+        "run", "--defense", "mix-only:k=2", "--attack", "rss", *TINY, "--details", "--out", str(tmp_path / "out")
+    )
     assert done.returncode == 0, done.stderr
     (path,) = (tmp_path / "out").glob("*.json")
     return path
@@ -53,10 +55,10 @@ def test_changed_numbers_are_put_right_and_told(record: Path, bench: Run) -> Non
     edited(record, metrics=wrong, code={**about["code"], "scoring": "0" * 16})
     details = record.with_suffix(".parquet")
     details.unlink()
-    dry = bench("rescore", about["id"][:8], "--results", "out", "--plugin", TOY, "--dry-run")
+    dry = bench("rescore", about["id"][:8], "--results", str(record.parent), "--plugin", TOY, "--dry-run")
     assert "metrics.recall.value: 0.123 →" in dry.stdout
     assert json.loads(record.read_text())["metrics"]["recall"]["value"] == 0.123
-    done = bench("rescore", "--results", "out", "--plugin", TOY)
+    done = bench("rescore", "--results", str(record.parent), "--plugin", TOY)
     assert done.returncode == 0, done.stderr
     assert "1 with other numbers" in done.stdout
     assert record.read_text(encoding="utf-8") == right
@@ -74,7 +76,7 @@ def test_a_new_metric_joins_an_old_record(record: Path) -> None:
 
 def test_a_record_without_its_guess_is_skipped_with_the_reason(record: Path, bench: Run) -> None:
     guesses.path_beside(record).unlink()
-    done = bench("rescore", "out", "--plugin", TOY)
+    done = bench("rescore", str(record.parent), "--plugin", TOY)
     assert done.returncode == 1
     assert "guess.npz is not beside it" in done.stderr
     assert "Traceback" not in done.stderr
