@@ -36,7 +36,8 @@ def warm_cache(shared: Path, pytestconfig: pytest.Config) -> None:
 
     Without them most runs of the command line would load a transformer, for longer than all the rest takes.
     """
-    kept = pytestconfig.cache.mkdir("scorer-vectors")
+    remembers = pytestconfig.pluginmanager.hasplugin("cacheprovider")
+    kept = pytestconfig.cache.mkdir("scorer-vectors") if remembers else shared
     with FileLock(shared / "warm_cache.lock"):
         code = "from tests.helpers.vectors import encode_demo; encode_demo()"
         env = {**os.environ, "BENCH_CACHE_DIR": str(kept), "PYTHONPATH": str(ROOT)}
