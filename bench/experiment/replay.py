@@ -35,7 +35,8 @@ class Difference:
         """Relative to the larger of the two, and at least to 1; infinite where they are no numbers."""
         if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in (self.before, self.after)):
             return math.inf
-        return abs(self.before - self.after) / max(1.0, abs(self.before), abs(self.after))
+        before, after = float(self.before), float(self.after)
+        return abs(before - after) / max(1.0, abs(before), abs(after))
 
     def __str__(self) -> str:
         return f"{self.where}: {self.before} on record, {self.after} now"
