@@ -24,7 +24,7 @@ REASONS = {
     "hoards": "more than its memory limit of 1500 MiB",
     "short": "expected 40 × t",
     "floats": "expected whole row numbers",
-    "empty": "exactly one of ranking, vectors and texts",
+    "empty": "exactly one of ranking, vectors, texts, images",
     "nothing": "returned NoneType, not a Guess",
     "garbage": "sent garbage",
     "pickles": "failed",

@@ -217,7 +217,7 @@ def test_replay_tells_a_changed_number(bench: Run, tmp_path: Path) -> None:
 
 def test_replay_of_what_is_no_record(bench: Run, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
-    for path, word in ((tmp_path / "x.json", "not the record of an attack"), (tmp_path / "y.json", "no such file")):
+    for path, word in ((tmp_path / "x.json", "a record of schema None"), (tmp_path / "y.json", "no such file")):
         done = bench("run", "--replay", str(path))
         assert done.returncode == 2
         assert word in done.stderr

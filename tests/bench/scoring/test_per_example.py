@@ -142,4 +142,4 @@ def test_a_version_that_is_no_number_is_refused(bench: Run, tmp_path: Path) -> N
     path.write_text(SUITE.format(version='"one"', more=""))
     done = bench("run", "--suite", str(path), "--plugin", str(PLUGINS / "toy.py"))
     assert done.returncode == 2
-    assert "a whole number from 1 on was expected" in done.stderr
+    assert "version = 'one': a whole number was expected" in done.stderr
