@@ -48,6 +48,12 @@ def add(commands: Any) -> None:
         "old and new code in leaderboards/equivalent.toml where all numbers agree.",
         epilog="Exit status: 0 all carried over, 1 some not, 2 usage.",
     )
+    migrate.add_argument(
+        "--baseline",
+        type=Path,
+        metavar="DIR",
+        help="records of the same cells that the old code made on this machine: compare with these, bit for bit",
+    )
     migrate.add_argument("--reason", required=True, metavar="TEXT", help="what was changed, for the ledger")
     migrate.set_defaults(call=_migrate)
     definitions = actions.add_parser(
@@ -77,20 +83,19 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _replay(args: argparse.Namespace) -> int:
-    from bench.experiment.migration import Replayed, stratified
-    from bench.experiment.replay import compare
+    from bench.experiment.migration import replayed, stratified
 
     records, registry, _ = _read(args)
     sample = stratified(records, args.sample, lambda record: set())
     with _runner(args, registry, len(sample)) as again:
-        replayed = [Replayed(record, compare(record, again(record))) for record in sample]
-    _show_replays(replayed)
-    return 0 if all(run.agrees for run in replayed) else 1
+        runs = [replayed(record, again(record)) for record in sample]
+    _show_replays(runs)
+    return 0 if all(run.agrees for run in runs) else 1
 
 
 def _migrate(args: argparse.Namespace) -> int:
     from bench.experiment.migration import migrate, verify
-    from bench.records import ledger
+    from bench.records import ledger, store
     from bench.system.paths import ledger_file
 
     records, registry, _ = _read(args)
@@ -98,8 +103,9 @@ def _migrate(args: argparse.Namespace) -> int:
     if not stale:
         print(f"{len(records)} records: none is stale")
         return 0
+    baseline = {record.id: record for record in store.read_all(args.baseline)} if args.baseline else None
     with _runner(args, registry, args.sample) as again:
-        result = migrate(stale, registry, args.sample, again, args.reason)
+        result = migrate(stale, registry, args.sample, again, args.reason, baseline)
     _show_replays(result.replayed)
     if result.accepted:
         path = ledger_file()

@@ -6,7 +6,7 @@ the numbers agree, the ledger (bench.records.ledger) joins the old hashes with t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bench.experiment.provenance import Standing, code_of, published_ledger, standing
@@ -32,14 +32,16 @@ class Change:
 
 @dataclass(frozen=True)
 class Replayed:
-    """A record that was run again."""
+    """A record that was run again, and in what the numbers differ from those of `reference`."""
 
     record: Record
+    reference: Record
+    """the record itself, or what the code that made it gives on this machine"""
     differences: list[Difference]
 
     @property
     def same_processor(self) -> bool:
-        return self.record.versions.get("processor") == processor()
+        return self.reference.versions.get("processor") == processor()
 
     @property
     def agrees(self) -> bool:
@@ -50,7 +52,7 @@ class Replayed:
     @property
     def agreement(self) -> str:
         if not self.differences:
-            return "bit for bit"
+            return "bit for bit" if self.reference is self.record else "bit for bit, with the old code on one machine"
         largest = max(difference.size for difference in self.differences)
         return f"to {largest:.0e}, on another processor"
 
@@ -97,12 +99,21 @@ def stratified(records: Sequence[Record], count: int, wanted: Callable[[Record],
 
 
 def migrate(
-    stale: Sequence[Record], registry: Registry, count: int, again: Callable[[Record], Record], reason: str
+    stale: Sequence[Record],
+    registry: Registry,
+    count: int,
+    again: Callable[[Record], Record],
+    reason: str,
+    baseline: Mapping[str, Record] | None = None,
 ) -> Migration:
-    """Run a sample of the stale records again (`again`); a change is accepted if every record that met it agrees."""
+    """Run a sample of the stale records again (`again`); a change is accepted if every record that met it agrees.
+
+    `baseline` are records of the same cells, by id, that the old code made on this machine: numbers are held against
+    these where there are any, since last bits differ from one processor to another.
+    """
     met = {record.id: changes(record, registry) for record in stale}
     sample = stratified(stale, count, lambda record: met[record.id])
-    result = Migration([Replayed(record, compare(record, again(record))) for record in sample])
+    result = Migration([replayed(record, again(record), baseline) for record in sample])
     for change in sorted({c for found in met.values() for c in found}, key=lambda c: (c.component, c.before)):
         runs = [run for run in result.replayed if change in met[run.record.id]]
         if not runs or not all(run.agrees for run in runs):
@@ -113,6 +124,11 @@ def migrate(
         ids = sorted(run.record.id for run in runs)
         result.accepted.append(Entry.model_validate({**about, "agreement": worst.agreement, "replayed": ids}))
     return result
+
+
+def replayed(record: Record, new: Record, baseline: Mapping[str, Record] | None = None) -> Replayed:
+    reference = (baseline or {}).get(record.id, record)
+    return Replayed(record, reference, compare(reference, new))
 
 
 def _stratum(record: Record) -> tuple[str, ...]:

@@ -77,27 +77,7 @@ Plain = Annotated[dict[str, Any], BeforeValidator(_rounded)]
 Options = Annotated[dict[str, Any], BeforeValidator(exact)]
 
 
-class _Transitional:
-    """Dict-like access, only until every room uses attributes."""
-
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self, "schema_version" if name == "schema" else name)
-
-    def items(self) -> list[tuple[str, Any]]:
-        return [(name, getattr(self, name)) for name in type(self).model_fields]  # type: ignore[attr-defined]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        value = getattr(self, name, None)
-        return default if value is None else value
-
-    def __contains__(self, name: str) -> bool:
-        return getattr(self, name, None) is not None
-
-    def keys(self) -> list[str]:
-        return list(type(self).model_fields)  # type: ignore[attr-defined]
-
-
-class Part(_Transitional, BaseModel):
+class Part(BaseModel):
     """Unknown keys are errors: a typing mistake in a file must not pass for a missing value."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", populate_by_name=True)
@@ -250,7 +230,7 @@ class MeasuredUtility(Part):
 class Record(Part):
     """What records of attacks and of training have in common."""
 
-    schema_version: Literal[2] = Field(SCHEMA, alias="schema")
+    schema_version: Literal[2] = Field(2, alias="schema")
     id: str
     status: Literal["ok", "failed", "timeout"] = "ok"
     dataset: Dataset

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bench.experiment import migration
-from bench.experiment.migration import Change, Replayed
-from bench.experiment.replay import Difference, compare
+from bench.experiment.migration import Change, replayed
+from bench.experiment.replay import Difference
 from bench.plugins.registry import Registry
 from bench.records.model import AttackRecord, Record
 from bench.records.store import processor
@@ -93,7 +93,16 @@ def test_last_bits_may_differ_on_another_processor_and_the_ledger_says_so(regist
     assert not refused.accepted
 
 
+def test_numbers_are_held_against_the_old_code_on_this_machine_where_it_was_run(registry: Registry) -> None:
+    stale = [made(1, versions={})]
+    old = {stale[0].id: shifted(made(1), 1e-5)}
+    result = migration.migrate(stale, registry, 1, lambda record: shifted(record, 1e-5), "a refactoring", old)
+    assert {entry.agreement for entry in result.accepted} == {"bit for bit, with the old code on one machine"}
+    refused = migration.migrate(stale, registry, 1, lambda record: shifted(record, 2e-5), "a refactoring", old)
+    assert not refused.accepted
+
+
 def test_what_is_no_number_must_be_equal_everywhere() -> None:
     failed = made(1, versions={}).replace(status="failed", error="too slow")
-    assert not Replayed(failed, compare(made(1), failed)).agrees
+    assert not replayed(made(1, versions={}), failed).agrees
     assert Difference("metrics.recall.value", True, 1.0).size == float("inf")
