@@ -295,7 +295,7 @@ class AttackRecord(Record):
 class UtilityRecord(Record):
     training: Options
     metrics: dict[str, Number] = {}
-    majority: dict[str, float] = {}
+    majority: dict[str, Annotated[float, BeforeValidator(_rounded)]] = {}
     """what a constant answer reaches"""
     held_out: Plain = {}
 

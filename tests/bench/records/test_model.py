@@ -110,3 +110,8 @@ def test_a_budget_is_read_from_the_notes() -> None:
 def test_seconds_of_a_cell_are_those_of_its_parts() -> None:
     record = attack_record(cost={"release_s": 0.5, "attack_s": 2.0, "score_s": None, "peak_mib": 100.0})
     assert record.cost.seconds == 2.5
+
+
+def test_what_a_constant_answer_reaches_is_rounded_like_any_number() -> None:
+    record = utility_record(metrics={"accuracy": 2 / 3}, majority={"accuracy": 1 / 3})
+    assert (record.metrics["accuracy"], record.majority["accuracy"]) == (0.666666667, 0.333333333)
