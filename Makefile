@@ -1,11 +1,11 @@
-# `make run` (the main job on the embedded demo data), `make test` (the quick tests), `make test-all`, `make lint`,
-# `make bench` (speeds). Each sets up .venv by itself.
+# `make run` (the main job on the embedded demo data), `make test` (the quick tests; ALL=1 for the slow
+# ones, too), `make lint`, `make bench` (speeds). Each sets up .venv by itself.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test test-all lint bench clean
+.PHONY: run test lint bench clean
 
 run: $(STAMP)
 	$(BIN)/bench run --defense texthide --attack xie-hong
@@ -15,10 +15,7 @@ run: $(STAMP)
 PYTEST = OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
 test: $(STAMP)
-	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
-
-test-all: $(STAMP)
-	$(PYTEST) $(PYTEST_ARGS)
+	$(PYTEST) $(if $(ALL),,-m "not slow") $(PYTEST_ARGS)
 
 # Speeds, each as a ratio to a plain baseline in the same run, beside the committed ratios.
 bench: $(STAMP)
