@@ -34,7 +34,7 @@ COUNTED = (
     *("bench.types", "bench.arrays", "bench.system.seeds", "bench.system.text", "bench.plugins.protocol"),
     *("bench.toolkit", "bench.encoders", "bench.modalities", "bench.surfaces", "bench.experiment"),
     *("bench.scoring.metrics", "bench.scoring.kinds", "bench.scoring.similarity", "bench.scoring.intervals"),
-    "bench.scoring.per_example",
+    *("bench.scoring.per_example", "bench.scoring.truth"),
     *("bench.isolation.view", "bench.isolation.child", "bench.attacks", "bench.defenses", "bench.datasets"),
 )
 SETUP = ("bench.experiment.setup:build",)
