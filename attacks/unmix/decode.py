@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bench.attacks.unmix import dense, signs
 from bench.attacks.unmix.dictionary import Dictionary, Prior
-from bench.attacks.unmix.pursuit import polish, refit
-from bench.attacks.unmix.signs import Message, known, recover
+from bench.attacks.unmix.pursuit import polish
 
 # A relative residual below EXACT is float32 rounding (right supports measure 2e-8 to 2e-7, a missing or wrong sentence
-# above 1e-5), so the decoding is right. Only below NEAR is it worth a double-precision look.
-EXACT, NEAR = 2e-6, 1e-2
+# above 1e-5), so the decoding is right.
+EXACT = 2e-6
 FIRST_SWEEPS, SWEEPS = 20, 4
 # Candidates remembered for each slot.
 RUNNERS = 4
@@ -89,7 +89,7 @@ class _State:
     model: Tensor
     rho: Tensor
     still: Tensor
-    message: Message | None
+    message: signs.Message | dense.Sites | None
     prior: Prior | None
     field: Tensor | None
 
@@ -129,8 +129,10 @@ def decode(
     slots = min(slots, len(dictionary))
     count, device = len(encodings), encodings.device
     found = Decoded.empty(count, slots, device)
-    for at in range(0, count, BLOCK):
-        rows = torch.arange(at, min(at + BLOCK, count), device=device)
+    careful = masked and dense.dominated(dictionary)
+    block = dense.block(dictionary.dim) if careful else BLOCK
+    for at in range(0, count, block):
+        rows = torch.arange(at, min(at + block, count), device=device)
         state = _State(
             rows,
             encodings[rows].abs() if masked else encodings[rows],
@@ -168,13 +170,7 @@ def _round(
     now = state.now
     slots = now.support.shape[1]
     each = torch.arange(len(state.rows), device=state.rows.device)
-    if masked:
-        sweeps = FIRST_SWEEPS if state.message is None else SWEEPS
-        belief = recover(dictionary, state.seen, state.model, state.rho, noise, state.message, sweeps, state.field)
-    else:
-        belief = known(dictionary, state.seen, state.model, state.rho, noise)
-    ratio = belief.noise / belief.rho
-    metric = 1 / (belief.rho * dictionary.spread + belief.noise)
+    belief = _observe(dictionary, state, masked, noise)
     model = state.model
     if turn < slots:
         slot = torch.full_like(each, turn)
@@ -184,20 +180,20 @@ def _round(
         slot = now.weights.argsort(1)[:, (turn - slots) % slots]
         before = now.support[each, slot]
         now.support[each, slot] = -1
-        _, model = refit(dictionary, now.support, belief.target, metric, weight)
+        _, model = belief.refit(dictionary, now.support, weight)
     top = 1 if before is None else RUNNERS
-    index, odds = dictionary.best(belief.target - model, ratio, belief.rho, now.support, weight, top, state.prior)
+    index, odds = belief.best(dictionary, model, now.support, weight, top, state.prior)
     if first is not None:
         index[:, 0] = torch.where(first >= 0, first, index[:, 0])
     now.support[each, slot] = index[:, 0]
     now.runners[each, slot, : index.shape[1]], now.odds[each, slot, : index.shape[1]] = index, odds
-    now.weights, state.model = refit(dictionary, now.support, belief.target, metric, weight)
+    now.weights, state.model = belief.refit(dictionary, now.support, weight)
     state.rho, state.message = belief.rho, belief.message
 
     fit = dictionary.mean + state.model @ dictionary.axes.T
     wrong = state.seen - (fit.abs() if masked else fit)
     now.residual = wrong.norm(dim=1) / state.seen.norm(dim=1).clamp_min(1e-30)
-    near = torch.nonzero(now.residual < NEAR)[:, 0]
+    near = torch.nonzero(now.residual < belief.near)[:, 0]
     weights = now.weights.clone()
     if len(near):
         weights[near], now.residual[near] = polish(
@@ -211,3 +207,16 @@ def _round(
     if before is not None:
         state.still = torch.where(index[:, 0] == before, state.still + 1, 0)
     return state.take(torch.nonzero((now.residual >= EXACT) & (state.still < slots))[:, 0])
+
+
+def _observe(dictionary: Dictionary, state: _State, masked: bool, noise: Tensor) -> signs.Belief | dense.DenseBelief:
+    """The signed mixes as far as they are known, by the cheapest way that fits the candidates."""
+    seen, model, rho, message = state.seen, state.model, state.rho, state.message
+    if not masked:
+        return signs.known(dictionary, seen, model, rho, noise)
+    if dense.dominated(dictionary):
+        assert not isinstance(message, signs.Message)
+        return dense.recover(dictionary, seen, model, rho, noise, message, state.field)
+    assert not isinstance(message, dense.Sites)
+    sweeps = FIRST_SWEEPS if message is None else SWEEPS
+    return signs.recover(dictionary, seen, model, rho, noise, message, sweeps, state.field)

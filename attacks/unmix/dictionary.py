@@ -6,8 +6,9 @@ and score blocks of at most BLOCK_BYTES.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -85,8 +86,8 @@ class Dictionary:
         self.atoms = centred @ self.axes
         # In the metric of `score` a candidate's norm depends on the encoding only through one number, the ratio
         # of noise to spread: a table saves a second product of the size of the first.
-        ratios = 10.0 ** (LOWEST + 0.5 * torch.arange(LEVELS, device=self.device))
-        self.norms = (1 / (self.spread + ratios[:, None])) @ (self.atoms**2).T
+        self.ratios = 10.0 ** (LOWEST + 0.5 * torch.arange(LEVELS, device=self.device))
+        self.norms = (1 / (self.spread + self.ratios[:, None])) @ (self.atoms**2).T
         self.norms.clamp_min_(1e-30)
 
     def __len__(self) -> int:
@@ -95,6 +96,12 @@ class Dictionary:
     @property
     def dim(self) -> int:
         return len(self.mean)
+
+    @cached_property
+    def covariance(self) -> Tensor:
+        """Of the candidates, in the scaled coordinates, with the narrowest directions widened as in `spread`."""
+        covariance: Tensor = (self.axes * self.spread) @ self.axes.T
+        return covariance
 
     def load(self, encodings: npt.NDArray[np.float32]) -> Tensor:
         """Encodings in the dictionary's scaled coordinates; what is not finite says nothing, so it counts as zero."""
@@ -134,8 +141,40 @@ class Dictionary:
         top = min(top, len(self))
         probability = torch.empty(len(rest), top, device=self.device)
         index = torch.empty(len(rest), top, dtype=torch.long, device=self.device)
+        for rows, score in self._scores(query, level, rho, taken, weight, prior):
+            # A maximum is several times faster than a sort of one.
+            best, index[rows] = score.max(1, keepdim=True) if top == 1 else score.topk(top, dim=1)
+            peak = best[:, :1]
+            probability[rows] = (best - peak).exp() / score.sub_(peak).exp_().sum(1, keepdim=True)
+        return index, probability
+
+    def leading(
+        self, query: Tensor, level: Tensor, rho: Tensor, taken: Tensor, weight: float, top: int, prior: Prior | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The `top` candidates by log-likelihood, that likelihood, and the logarithm of the sum over all the others.
+
+        `query` may come from a metric that is not diagonal along the axes; norms are then those of `level`, roughly.
+        """
+        others = torch.empty(len(query), 1, device=self.device)
+        value = torch.empty(len(query), top, device=self.device)
+        index = torch.empty(len(query), top, dtype=torch.long, device=self.device)
+        for rows, score in self._scores(query, level, rho, taken, weight, prior):
+            value[rows], index[rows] = score.topk(top, dim=1)
+            others[rows] = score.scatter_(1, index[rows], float("-inf")).logsumexp(1, keepdim=True)
+        return index, value, others
+
+    def level_of_average(self, norm: Tensor) -> Tensor:
+        """The level of the table at which the average candidate comes nearest to this squared norm (times rho)."""
+        averages = (self.spread / (self.spread + self.ratios[:, None])).sum(1)
+        level: Tensor = (norm[:, None] - averages).abs().argmin(1)
+        return level
+
+    def _scores(
+        self, query: Tensor, level: Tensor, rho: Tensor, taken: Tensor, weight: float, prior: Prior | None
+    ) -> Iterator[tuple[slice, Tensor]]:
+        """Log-likelihoods of all candidates, some encodings at a time; those `taken` are ruled out."""
         step = max(1, BLOCK_BYTES // (4 * max(len(self), 1)))
-        for at in range(0, len(rest), step):
+        for at in range(0, len(query), step):
             rows = slice(at, at + step)
             score = (query[rows] @ self.atoms.T).clamp_min_(0).square_()
             score /= self.norms[level[rows]] + rho[rows] / weight
@@ -145,8 +184,4 @@ class Dictionary:
                 score.scatter_add_(1, prior.own[rows].clamp_min(0), prior.correction[rows])
             barred = torch.where(taken[rows] >= 0, float("-inf"), float("inf"))
             score.scatter_reduce_(1, taken[rows].clamp_min(0), barred, "amin")
-            # A maximum is several times faster than a sort of one.
-            best, index[rows] = score.max(1, keepdim=True) if top == 1 else score.topk(top, dim=1)
-            peak = best[:, :1]
-            probability[rows] = (best - peak).exp() / score.sub_(peak).exp_().sum(1, keepdim=True)
-        return index, probability
+            yield rows, score

@@ -37,7 +37,7 @@ def refit(
         gram = torch.bmm(heavy, atoms.transpose(1, 2)).double()
         torch.diagonal(gram, dim1=1, dim2=2).add_(1 / weight)
         right = torch.bmm(heavy, target[rows, :, None])[:, :, 0].double()
-        weights[rows] = _nonnegative(gram, right, support[rows] >= 0).float()
+        weights[rows] = nonnegative(gram, right, support[rows] >= 0).float()
         model[rows] = torch.bmm(weights[rows, None, :], atoms)[:, 0]
     return weights, model
 
@@ -61,7 +61,7 @@ def polish(
             fit = torch.bmm(current[:, None, :], atoms)[:, 0]
             signed = torch.copysign(seen, fit) if masked else seen
             right = torch.bmm(atoms, signed[:, :, None])[:, :, 0]
-            current = _nonnegative(gram, right, active)
+            current = nonnegative(gram, right, active)
         fit = torch.bmm(current[:, None, :], atoms)[:, 0]
         wrong = seen.abs() - fit.abs() if masked else seen - fit
         # An encoding of zeros is explained by nothing, least of all by no sentence at all.
@@ -72,7 +72,7 @@ def polish(
     return weights, residual
 
 
-def _nonnegative(gram: Tensor, right: Tensor, active: Tensor) -> Tensor:
+def nonnegative(gram: Tensor, right: Tensor, active: Tensor) -> Tensor:
     """Solve each small system; where a weight comes out negative, without that candidate.
 
     An active set that only shrinks is not full non-negative least squares, but a candidate that fits with a negative

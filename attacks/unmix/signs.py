@@ -11,11 +11,13 @@ a d × d matrix for all encodings at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from bench.attacks.unmix.dictionary import Dictionary
+from bench.attacks.unmix.dictionary import Dictionary, Prior
+from bench.attacks.unmix.pursuit import refit
 
 # Precisions are kept inside these bounds: outside them a float32 message is rounding error, or says nothing.
 LOW, HIGH = 1e-2, 1e8
@@ -47,6 +49,18 @@ class Belief:
     rho: Tensor
     message: Message | None
     fit: Tensor
+
+    # The relative residual below which a double-precision look is worth its cost.
+    near: ClassVar[float] = 1e-2
+
+    def refit(self, dictionary: Dictionary, support: Tensor, weight: float) -> tuple[Tensor, Tensor]:
+        metric = 1 / (self.rho * dictionary.spread + self.noise)
+        return refit(dictionary, support, self.target, metric, weight)
+
+    def best(
+        self, dictionary: Dictionary, model: Tensor, taken: Tensor, weight: float, top: int, prior: Prior | None
+    ) -> tuple[Tensor, Tensor]:
+        return dictionary.best(self.target - model, self.noise / self.rho, self.rho, taken, weight, top, prior)
 
 
 def recover(
