@@ -84,7 +84,7 @@ def test_a_newer_version_of_a_suite_supersedes_and_newer_code_too() -> None:
     again = attack_record("b", ended="2026-02-02T00:00:00Z")
     found = build.build([again, old, kept], [])
     assert {c.defense: c.suites for c in found.cells} == {"b": ["s", "t"]}
-    assert found.cells[0]["ids"] == [again.id]
+    assert found.cells[0].ids == [again.id]
     assert {n: (s.version, s.superseded) for n, s in found.suites.items()} == {"s": (2, 2), "t": (1, 1)}
 
 
@@ -92,7 +92,7 @@ def test_a_record_that_lies_there_twice_is_one() -> None:
     record = attack_record(suites={"s": 1})
     found = build.build([record, record.replace()], [])
     assert found.records == 1
-    assert found.suites["s"]["superseded"] == 0
+    assert found.suites["s"].superseded == 0
 
 
 def test_suites_that_take_other_seeds_have_other_cells() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import BrokenExecutor
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from bench.scheduling import executors
 from bench.scheduling.executors.base import REGISTERED
 from bench.scheduling.executors.in_process import InProcessExecutor
 from bench.scheduling.executors.local import LocalExecutor
+from tests.helpers.processes import wait_until
 
 
 @pytest.mark.parametrize(
@@ -67,12 +69,16 @@ def test_no_executor_loads_what_it_does_not_need() -> None:
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+def _interrupted() -> None:
+    raise KeyboardInterrupt
+
+
 def test_in_process_an_error_is_the_futures_and_ctrl_c_is_not() -> None:
     executor = executors.create("in-process://")
     assert executor.submit(pow, 2, 3).result() == 8
     assert isinstance(executor.submit(int, "x").exception(), ValueError)
     with pytest.raises(KeyboardInterrupt):
-        executor.submit(signal.raise_signal, signal.SIGINT)
+        executor.submit(_interrupted)
 
 
 def test_a_killed_worker_breaks_its_futures_and_the_next_submit_starts_others() -> None:
@@ -82,12 +88,19 @@ def test_a_killed_worker_breaks_its_futures_and_the_next_submit_starts_others() 
         assert executor.submit(pow, 2, 3).result(timeout=60) == 8
 
 
-def test_halting_reaches_the_workers_and_no_other_child() -> None:
+def _sleep(begun: Path) -> None:
+    begun.touch()
+    time.sleep(60)
+
+
+def test_halting_reaches_the_workers_and_no_other_child(tmp_path: Path) -> None:
     other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     executor = executors.create("local://1")
     try:
         worker = executor.submit(os.getpid).result(timeout=60)
-        sleeping = executor.submit(time.sleep, 60)
+        begun = tmp_path / "begun"
+        sleeping = executor.submit(_sleep, begun)
+        wait_until(begun.exists)  # a worker between two tasks is not what halting is for: shutdown ends it
         executor.halt()
         assert isinstance(sleeping.exception(timeout=30), BrokenExecutor)
         executor.shutdown(wait=False)
