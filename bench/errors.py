@@ -33,7 +33,11 @@ class Interrupted(KeyboardInterrupt):
 
 def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
     """`unknown attack 'rsss': did you mean 'rss'? known: ...`"""
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    return UsageError(f"unknown {what} {name!r}: {hint}known: {', '.join(names) or 'none'}")
+    names = sorted(set(known))
+    return UsageError(f"unknown {what} {name!r}: {closest(name, names)}known: {', '.join(names) or 'none'}")
+
+
+def closest(name: str, known: Sequence[str], cutoff: float = 0.5) -> str:
+    """`did you mean 'rss'? `, or nothing if no name resembles it."""
+    close = difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
+    return f"did you mean {close[0]!r}? " if close else ""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from bench.api.objects import plugin_info
 from bench.api.requests import AttackRequest, UtilityRequest
-from bench.errors import UsageError
+from bench.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from bench.api.results import Results
@@ -31,12 +31,18 @@ A = TypeVar("A", bound="Record")
 def _takes(make: Callable[P, Q]) -> Callable[[Callable[[Q], R]], Callable[P, R]]:
     """The arguments of a function are the fields of its request, written down in one place."""
 
+    signature = inspect.signature(make)
+
     def decorate(function: Callable[[Q], R]) -> Callable[P, R]:
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            for name in kwargs:
+                if name not in signature.parameters:
+                    said = unknown(f"argument of bench.{function.__name__}", name, signature.parameters)
+                    raise TypeError(str(said))
             return function(make(*args, **kwargs))
 
-        call.__signature__ = inspect.signature(make)  # type: ignore[attr-defined]
+        call.__signature__ = signature  # type: ignore[attr-defined]
         return call
 
     return decorate

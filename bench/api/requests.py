@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.api.objects import name_plugin
 from bench.errors import UsageError
+from bench.plugins.options import split
 from bench.plugins.registry import Registry
 
 if TYPE_CHECKING:
@@ -148,6 +149,8 @@ class AttackRequest(Request):
         super().check()
         if self.timeout <= 0 or self.memory < 0:
             raise UsageError("--timeout must be above 0 and --memory not below it")
+        if self.public:  # also where no cell wants one, and nobody would look it up
+            self.registry.get("dataset", split(self.public)[0])
 
     def cells(self) -> list[Cell]:
         """The cells, every name and option of which has been checked."""

@@ -96,7 +96,7 @@ def _attack_table(records: Sequence[AttackRecord], names: Sequence[str]) -> Tabl
     caption = f"value (random guess){private}; the records hold 95 % intervals"
     table = Table(title=escape(title), caption=caption)
     for column in columns:
-        table.add_column(column.title, justify="right" if column.numeric else "left")
+        table.add_column(column.title, justify="right" if column.numeric else "left", overflow="fold")
     for line in lines:
         failed = line.record.status != "ok"
         texts = {column.key: escape(column.text(line)) for column in columns}
@@ -112,7 +112,7 @@ def _utility_tables(records: Sequence[UtilityRecord]) -> Iterator[Table | Text]:
     columns = shown(TRAININGS, lines)
     table = Table(title="utility: the task's own metric on dev")
     for column in columns:
-        table.add_column(column.title, justify="right" if column.numeric else "left")
+        table.add_column(column.title, justify="right" if column.numeric else "left", overflow="fold")
     for line in lines:
         table.add_row(*(escape(column.text(line)) for column in columns))
     yield table

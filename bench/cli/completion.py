@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from bench.cli.arguments import actions
 
 SHELLS = ("bash", "zsh", "tcsh")
 # Options whose values `bench list` knows: asked when the user types, so that new plugins are among them.
 NAMES = {"defense": "defenses", "attack": "attacks", "dataset": "datasets", "encoder": "encoders", "suite": "suites"}
+# Arguments that take any name.
+ALL = ("attacks|defenses|datasets|encoders|suites|NAME", "NAME|FILE|PACKAGE")
 
 
 def add(commands: Any) -> None:
@@ -31,21 +34,14 @@ def _completion(args: argparse.Namespace) -> int:
     from bench.cli.main import parser
 
     whole = parser()
-    for action in _actions(whole):
+    for action in actions(whole):
         if action.dest in NAMES:
             action.complete = shtab.cmd(f"bench list {NAMES[action.dest]} --names 2>/dev/null")  # type: ignore[attr-defined]
+        elif action.metavar in ALL:
+            action.complete = shtab.cmd("bench list --names 2>/dev/null")  # type: ignore[attr-defined]
         elif action.metavar == "DIR":
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
         elif action.metavar in ("FILE", "RECORD") or action.type is Path:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
     print(shtab.complete(whole, args.shell))
     return 0
-
-
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Options and arguments of a parser and of its commands."""
-    for action in parser._actions:
-        yield action
-        if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
-                yield from _actions(command)

@@ -30,7 +30,7 @@ def _print(found: DryRun) -> None:
 
     table = Table()
     for name in ("dataset", "encoder", "defense", "attack", "seed", "state", "time", "memory"):
-        table.add_column(name, justify="right" if name in ("seed", "time", "memory") else "left")
+        table.add_column(name, justify="right" if name in ("seed", "time", "memory") else "left", overflow="fold")
     for task in found.tasks:
         names = [escape(name) for name in (task.dataset, task.encoder, task.defense, task.attack or "(training)")]
         memory = f"{task.expected_mib} MiB" if task.expected_mib else "unknown"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
+import select
 import sys
 from collections.abc import Sequence
 
 from bench import __version__
-from bench.cli import completion, leaderboard, plugin, records, rescore, run, show, submit, utility
+from bench.cli import arguments, completion, leaderboard, plugin, records, rescore, run, show, submit, utility
 from bench.cli import list as listing
 from bench.errors import BenchError
 
@@ -18,10 +20,12 @@ EPILOG = """examples:
   bench run --defense texthide --attack rss --dataset file:mine.csv,text=review,label=stars
   bench leaderboard --results results --out board
 """
+# Commands that do nothing but print: whoever stops reading has seen enough.
+PRINTING = ("list", "show", "completion")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    args = parser().parse_args(argv)
+    args = arguments.parse(parser(), argv)
     from bench.cli import logs
 
     logs.attach()
@@ -35,10 +39,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("bench: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        if args.command != "list":
+        if not (_unread(1) or _unread(2)):
             raise
-        sys.stderr.close()  # `bench list | head` has seen enough
-        return 0
+        for stream in (1, 2):  # what is still in buffers has nowhere to go, and Python would complain of it at exit
+            if _unread(stream):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+        return 0 if args.command in PRINTING else 1
+
+
+def _unread(stream: int) -> bool:
+    """Whether the reader of a pipe has gone, as in `bench list | head`."""
+    poll = select.poll()
+    poll.register(stream, 0)  # errors are reported unasked
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 def parser() -> argparse.ArgumentParser:

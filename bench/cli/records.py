@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.api.stored import PUBLISHED, RESULTS
 from bench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from bench.plugins.registry import Registry
     from bench.records.model import Record
 
-PUBLISHED = Path("leaderboards") / "records"
 SHOWN = 20
 
 
@@ -65,7 +65,8 @@ def add(commands: Any) -> None:
         action.add_argument("--sample", type=int, default=20, metavar="N", help="records to run again (default: 20)")
         action.add_argument("--device", default="cpu", metavar="DEV", help="default: cpu")
     for action in (verify, replay, migrate, definitions):
-        action.add_argument("--results", type=Path, default=PUBLISHED, metavar="DIR", help=f"default: {PUBLISHED}")
+        where = f"default: {PUBLISHED.as_posix()} if there is one, else {RESULTS}"
+        action.add_argument("--results", type=Path, metavar="DIR", help=where)
         action.add_argument("--plugin", action="append", default=[], metavar="FILE", help="a Python file with plugins")
 
 
@@ -136,6 +137,8 @@ def _read(args: argparse.Namespace) -> tuple[list[Record], Registry, int]:
 
     if getattr(args, "sample", 1) < 1:
         raise UsageError(f"--sample {args.sample}: at least 1")
+    if args.results is None:
+        args.results = PUBLISHED if PUBLISHED.is_dir() else RESULTS
     records: list[Record] = list(store.read_all(args.results))
     files = sum(1 for _ in args.results.rglob("*.json"))
     return records, Registry(tuple(args.plugin)), files - len(records)

@@ -107,6 +107,8 @@ def targets(word: str, files: Sequence[str] = ()) -> list[Target]:
     try:
         package = distribution(word).name
     except (PackageNotFoundError, ValueError):
+        if (Path(word) / "pyproject.toml").is_file():
+            raise UsageError(f"{word} is a folder: install it (pip install -e {word}), and name its plugin") from None
         names = {entry.name for entry in registry.all()} | {e.package for e in registry.all() if e.package}
         raise unknown("plugin, file or package", word, names) from None
     found = [Target(registry, entry, entry.name) for entry in registry.all() if entry.package == package]

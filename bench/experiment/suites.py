@@ -67,6 +67,8 @@ def find_suite(name: str) -> Path:
     for path in (Path(name), suites_dir() / f"{name}.toml"):
         if path.is_file():
             return path
+    if name.endswith(".toml"):
+        raise UsageError(f"--suite {name}: no such file; give the path of a TOML file, or a suite of bench list suites")
     raise unknown("suite", name, suites())
 
 

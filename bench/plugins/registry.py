@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from bench import IN_CHECKOUT, ROOT
-from bench.errors import UsageError, unknown
+from bench.errors import UsageError, closest, unknown
 from bench.plugins import options, source
 from bench.plugins.decorators import KINDS, Info
 
@@ -81,7 +81,8 @@ class Registry:
     def get(self, kind: str, name: str) -> Entry:
         found = self.of(kind)
         if name not in found:
-            raise unknown(kind, name, found)
+            own = "" if closest(name, list(found)) else "; one in a file of your own needs --plugin FILE"
+            raise UsageError(f"{unknown(kind, name, found)}{own}")
         if found[name].broken:
             raise UsageError(f"{kind} {name!r} ({found[name].where}) is broken: {found[name].broken}")
         return found[name]

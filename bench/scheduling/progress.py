@@ -51,7 +51,7 @@ class Progress:
         if known:
             self.note(f"{known} of {self._total} {noun} are on record; {todo} to run{left}")
         elif left:
-            self.note(f"{todo} {noun} to run{left}")
+            self.note(f"{todo} {noun if todo > 1 else noun.removesuffix('s')} to run{left}")
 
     def note(self, text: str) -> None:
         if self._live:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bench.errors import BenchError
 from bench.experiment import provenance
 from bench.experiment.execute import Result
 from bench.records import details, guesses, store
@@ -59,6 +60,8 @@ class StoredRecords:
 
     def check_writable(self) -> None:
         """BenchError now, and not after the first cell has been run."""
+        if self._out.exists() and not self._out.is_dir():
+            raise BenchError(f"--out {self._out} is a file: choose a folder")
         probe = self._out / ".writable"
         write_text(probe, "")
         probe.unlink(missing_ok=True)

@@ -82,3 +82,11 @@ def test_a_notebook_shows_the_whole_table_however_wide() -> None:
     assert wide.count("0.500 (0.125)") == len(names)
     assert "a &lt; b" in wide
     assert wide.startswith("<pre ")
+
+
+def test_long_names_are_never_cut() -> None:
+    metrics = {name: {"value": 0.5, "random": 0.125} for name in METRICS}
+    defense = {"name": "texthide", "label": "texthide:m=16,k=2,batch=128"}
+    about = attack_record().replace(metrics=metrics).to_dict() | {"defense": defense}
+    said = text(AttackRecord.model_validate(about))
+    assert "…" not in said

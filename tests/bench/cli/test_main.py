@@ -72,7 +72,13 @@ def test_a_wrong_name_exits_2_at_once_with_the_closest_match(fresh_bench: Run) -
         (["--defense", "none", "--attack", "rss", "--candidates", "20"], "cannot hold the 1000 private examples"),
         (["--defense", "none", "--attack", "rss", "--examples", "9999"], "fewer than --examples 9999"),
         (["--defense", "none", "--attack", "rss", "--jobs", "0"], "at least 1"),
+        (["--defense", "none", "--attack", "rss", "--public", "dmo"], "did you mean 'demo'"),
+        (["--defense", "none", "--attack", "rss", "--device", "cudaa"], "expected auto, cpu, cuda or cuda:N"),
+        (["--defense", "none", "--attack", "nearest"], "needs --plugin FILE"),
+        (["--defnse", "none", "--attack", "rss"], "bench run: unknown option '--defnse': did you mean '--defense'?"),
+        (["--defense", "none", "rss"], "bench run: unknown argument 'rss'"),
         (["--suite", "smokee"], "unknown suite"),
+        (["--suite", "mine.toml"], "--suite mine.toml: no such file"),
         (["--suite", "smoke", "--seed", "1"], "names its own cells"),
         (["--defense", "none", "--attack", "rss", "--plugin", "nowhere.py"], "no such Python file"),
     ],
@@ -82,6 +88,25 @@ def test_usage_errors_are_one_line_and_exit_2(bench: Run, args: list[str], said:
     assert done.returncode == 2, done.stderr
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+    assert "usage:" not in done.stderr
+
+
+def test_a_file_in_place_of_the_folder_is_said(bench: Run, tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+    done = bench("run", "--defense", "none", "--attack", "rss", *TINY, "--out", str(tmp_path / "taken"))
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith("taken is a file: choose a folder")
+
+
+@pytest.mark.parametrize(("args", "status"), [("completion bash", 0), ("plugin new some --single-file", 1)])
+def test_a_reader_who_leaves_is_no_traceback(args: str, status: int, tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "bench", *args.split()]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (status, "")
 
 
 def test_k_above_the_number_of_examples_is_a_failed_cell_with_advice(bench: Run) -> None:

@@ -44,6 +44,17 @@ def test_verify_names_the_component_that_changed(folder: Path, capsys: pytest.Ca
     assert "stale: 1 records, changed: attack (such as 0000000000000003)" in said
 
 
+def test_records_are_looked_for_where_a_run_leaves_them(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.chdir(home)
+    (home / "results").symlink_to(folder)
+    assert main(["records", "definitions", f"{1:016x}"]) == 0
+    (home / "leaderboards" / "records").mkdir(parents=True)
+    assert main(["records", "definitions", f"{1:016x}"]) == 2  # published ones come first, where there are any
+
+
 def test_verify_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["records", "verify", "--json", "--results", str(folder)])
     rows = {row["id"]: row for row in json.loads(capsys.readouterr().out)}

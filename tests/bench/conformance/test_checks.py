@@ -13,7 +13,7 @@ from bench.conformance import checks
 from bench.conformance.checks import FAILED, NOTED, PASSED, CheckSettings
 from bench.errors import UsageError
 from bench.plugins.registry import Registry
-from tests.helpers.cli import PLUGINS
+from tests.helpers.cli import PLUGINS, ROOT
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 FLAWED = str(PLUGINS / "flawed.py")
@@ -235,6 +235,7 @@ def test_a_file_stands_for_its_plugins_and_a_broken_one_fails(bench: Run, tmp_pa
         (["rsss"], "did you mean 'rss'"),
         (["rss:topp=1"], "did you mean 'top'"),
         (["nowhere.py"], "no such Python file"),
+        ([str(ROOT / "examples" / "gaussian-noise")], "is a folder: install it (pip install -e "),
         (["numpy"], "package numpy announces no plugin"),
         (["rss", "--budget", "0"], "must be above 0"),
         (["rss", "--defense", "texthid"], "did you mean 'texthide'"),
