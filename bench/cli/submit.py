@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from bench.errors import BenchError, UsageError
 
 if TYPE_CHECKING:
-    from bench.plugins.registry import Registry
+    from bench.plugins.registry import Entry, Registry
     from bench.records.model import AttackRecord
 
 CHECK_SECONDS = 1800
@@ -96,12 +96,20 @@ def changed(base: str, packages: Path, *, install: bool, folder: Path) -> list[s
 
     sys.path.append(str(folder))  # at the end: a submission must not stand in for a library
     files = _git("diff", "--name-only", "--diff-filter=AM", base, "--", "attacks/*.py").split()
-    paths = {str(Path(name).resolve()) for name in files}
+    paths = [Path(name).resolve() for name in files]
     fresh = _new_packages(base, packages)
     for package, wanted in sorted(fresh.items()):
         _have(package, wanted, install, folder)
     entries = Registry().of("attack").values()
-    return [entry.name for entry in entries if entry.where in paths or _alike(entry.package) in map(_alike, fresh)]
+    return [e.name for e in entries if is_touched(e, paths) or _alike(e.package) in map(_alike, fresh)]
+
+
+def is_touched(entry: Entry, files: Sequence[Path]) -> bool:
+    """Whether one of these files is the plugin's own: its file or, for a package, any file of the package."""
+    path = Path(entry.where)
+    if path.name == "__init__.py":
+        return any(path.parent in file.parents for file in files)
+    return path in files
 
 
 def _new_packages(base: str, packages: Path) -> dict[str, str]:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from bench.cli.submit import refuse_cheating
+from bench import ROOT
+from bench.cli.submit import is_touched, refuse_cheating
 from bench.errors import BenchError, UsageError
 from bench.experiment import suites
 from bench.plugins.registry import Registry
@@ -37,6 +38,18 @@ def test_one_attempt_to_reach_beyond_the_view_is_enough() -> None:
         refuse_cheating([sealed(), failed.replace(error="its process ended with status 1")])
     with pytest.raises(BenchError, match="not one cell came to an end; the first says: it broke"):
         refuse_cheating([failed, failed.replace(status="timeout")])
+
+
+def test_a_changed_helper_of_a_package_is_a_changed_attack() -> None:
+    attacks = Registry().of("attack").values()
+
+    def touched(*files: str) -> set[str]:
+        return {entry.name for entry in attacks if is_touched(entry, [ROOT / "attacks" / file for file in files])}
+
+    assert touched("rss.py") == {"rss"}
+    assert touched("unmix/solve.py", "braverman.py") == {"unmix", "braverman"}
+    assert touched("dlg/__init__.py") == {"dlg", "dlg-blind"}
+    assert touched("common/scheme.py") == set()
 
 
 def test_an_attack_is_run_on_the_kinds_of_data_that_it_works_on(tmp_path: Path) -> None:
