@@ -130,11 +130,14 @@ def _scoring(record: AttackRecord) -> dict[str, tuple[str, ...]]:
 
 
 def kind_of(record: AttackRecord) -> str:
-    """The kind of guess behind a record; of one from before guesses were kept, by its metrics."""
+    """The kind of guess behind a record; of one from before guesses were kept, the one that has most of its metrics.
+
+    Not necessarily all: a record of another version may hold a metric that this one does not know.
+    """
     if record.guess is not None:
         return record.guess.kind
     names = record.metrics.keys()
-    return next(kind.name for kind in kinds.every() if names <= {row.name for row in METRICS.of(*kind.bases)})
+    return max(kinds.every(), key=lambda kind: len(names & {row.name for row in METRICS.of(*kind.bases)})).name
 
 
 @lru_cache(maxsize=1)

@@ -65,6 +65,14 @@ def _modality(name: str) -> str:
     return name
 
 
+def _kind_of_guess(name: str) -> str:
+    from bench.types import KINDS  # NumPy, which a record without a guess can do without
+
+    if name not in KINDS:
+        raise ValueError(f"one of {', '.join(KINDS)} was expected")
+    return name
+
+
 def _suite_name(name: str) -> str:
     if not _SUITE.fullmatch(name):
         raise ValueError("the name of a suite was expected: letters, digits, spaces and . + - _")
@@ -188,7 +196,7 @@ class Attempts(Part):
 class KeptGuess(Part):
     """The guess that the metrics were computed from, kept beside the record (bench.records.guesses)."""
 
-    kind: str
+    kind: Annotated[str, AfterValidator(_kind_of_guess)]
     """ranking, vectors, texts, images"""
     size: int | None = None
     """bytes of its file"""

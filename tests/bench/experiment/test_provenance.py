@@ -133,6 +133,13 @@ def test_the_kind_of_guess_is_read_off_the_metrics_of_old_records() -> None:
         assert provenance.kind_of(made("rss").replace(metrics={name: {"value": 0.5} for name in metrics})) == kind
 
 
+def test_a_metric_of_another_version_makes_a_record_stale_and_stops_nothing() -> None:
+    registry, record = Registry(), made("rss").replace(metrics={"recall": {"value": 0.5}, "theirs": {"value": 0.5}})
+    other = record.replace(code={**provenance.code_of(record, registry.get), "scoring": "theirs"})
+    assert provenance.kind_of(other) == "ranking"
+    assert provenance.standing(other, registry, Ledger([])) == provenance.Standing("stale", ("scoring",))
+
+
 def test_every_kind_of_record_has_entry_points_that_exist() -> None:
     registry = Registry()
     for attack, dataset, encoder in (("unmix", "demo", "minilm"), ("gradient-ratio", "demo", "mpnet")):
