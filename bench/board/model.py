@@ -11,7 +11,8 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import Field
 
-from bench.records.model import Part, Sample
+from bench.records.model import Sample
+from bench.records.values import Part
 
 SCHEMA: Final = 2
 

@@ -14,7 +14,7 @@ from bench.errors import DataError, UsageError
 from bench.experiment.cells import Chosen
 from bench.plugins.options import split
 from bench.plugins.registry import Registry
-from bench.records.model import Part
+from bench.records.values import Part
 from bench.system.validation import explain
 
 

@@ -15,7 +15,8 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from bench.errors import DataError
-from bench.records.model import COMPONENTS, Part
+from bench.records.model import COMPONENTS
+from bench.records.values import Part
 from bench.system.files import write_text
 from bench.system.validation import explain
 

@@ -1,62 +1,28 @@
 """What a record is: the result of one attack or of one training run, and all that it was made from.
 
-Records are immutable, and checked when they are made or read. Numbers have nine decimals, so that what a run shows and
-what a file holds are the same; NaN is None, and infinity, which JSON has not, is text.
+Records are immutable, and checked when they are made or read.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import math
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from bench.plugins.decorators import ON
+from bench.records.values import Number, Options, Part, Plain, rounded
 
 SCHEMA = 2
 # What `code` names: the parts of this project and of plugins that decide a record's numbers.
 COMPONENTS = ("setup", "surface", "encoder", "defense", "attack", "dataset", "scoring", "training")
 # When a cell ended; such texts can be compared.
 STAMP = "%Y-%m-%dT%H:%M:%SZ"
-DECIMALS = 9
-# Beyond it there is nothing that was measured: not infinity, nor an integer that no float can hold.
-_MOST = 1e300
 # The name of a suite becomes that of a file.
 _SUITE = re.compile(r"\w[\w .+-]*")
-
-
-def plain(value: Any, decimals: int | None = DECIMALS) -> Any:
-    """A value as JSON has it: floats rounded, NaN as None, infinity as text, arrays of one as numbers."""
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return None if math.isnan(value) else str(value)
-        return value if decimals is None else round(value, decimals)
-    if isinstance(value, dict):
-        return {str(name): plain(part, decimals) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part, decimals) for part in value]
-    if hasattr(value, "item") and not hasattr(value, "__len__"):
-        return plain(value.item(), decimals)
-    return value
-
-
-def exact(value: Any) -> Any:
-    """The same without rounding, for what was asked and not measured."""
-    return plain(value, None)
-
-
-def _rounded(value: Any) -> Any:
-    return plain(value)
-
-
-def _bounded(value: float | str | None) -> float | str | None:
-    if isinstance(value, float | int) and not abs(value) < _MOST:
-        raise ValueError("a number that could have been measured was expected")
-    return value
 
 
 def _modality(name: str) -> str:
@@ -79,29 +45,9 @@ def _suite_name(name: str) -> str:
     return name
 
 
-Number = Annotated[float | Literal["inf", "-inf"] | None, BeforeValidator(_rounded), AfterValidator(_bounded)]
-Plain = Annotated[dict[str, Any], BeforeValidator(_rounded)]
-"""a table of JSON values"""
-Options = Annotated[dict[str, Any], BeforeValidator(exact)]
-
-
-class Part(BaseModel):
-    """Unknown keys are errors: a typing mistake in a file must not pass for a missing value."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", populate_by_name=True)
-
-    def replace(self, **changes: Any) -> Self:
-        """A copy with these fields changed, checked like any other."""
-        return type(self).model_validate({**self.__dict__, **changes})
-
-    def to_dict(self) -> dict[str, Any]:
-        """As its file has it."""
-        return self.model_dump(by_alias=True)
-
-
 class Plugin(Part):
     name: str
-    options: Options = {}
+    options: Options = Field(default_factory=dict)
     label: str
     """the name with the options that differ from their defaults, as one would type it"""
 
@@ -188,7 +134,7 @@ class Sample(Part):
 class Attempts(Part):
     """What a sealed attack tried beyond its view."""
 
-    attempts: dict[str, int] = {}
+    attempts: dict[str, int] = Field(default_factory=dict)
     left_behind: int = 0
     """processes that were still running when the attack had ended"""
 
@@ -246,13 +192,13 @@ class Record(Part):
     defense: Plugin
     public: Public | None = None
     seed: int
-    code: dict[str, str] = {}
+    code: dict[str, str] = Field(default_factory=dict)
     """hashes of the definitions that decided the numbers, by component (bench.records.fingerprint)"""
-    notes: Plain = {}
+    notes: Plain = Field(default_factory=dict)
     """what the defense says of its release, such as its ε"""
     cost: Cost = Cost()
-    versions: dict[str, str] = {}
-    suites: dict[Annotated[str, AfterValidator(_suite_name)], int] = {}
+    versions: dict[str, str] = Field(default_factory=dict)
+    suites: dict[Annotated[str, AfterValidator(_suite_name)], int] = Field(default_factory=dict)
     """the suites that it was run for, with their versions"""
     error: str | None = None
 
@@ -277,11 +223,11 @@ class AttackRecord(Record):
     sbert: str | None = None
     """fingerprint of the weights by which answers are compared in meaning"""
     sealed: bool = False
-    metrics: dict[str, Metric | None] = {}
+    metrics: dict[str, Metric | None] = Field(default_factory=dict)
     outcomes: Outcomes | None = None
     samples: list[Sample] | None = None
     guess: KeptGuess | None = None
-    details: Plain = {}
+    details: Plain = Field(default_factory=dict)
     """what the attack says of itself"""
     utility: MeasuredUtility | None = None
     salt: str | None = None
@@ -302,10 +248,10 @@ class AttackRecord(Record):
 
 class UtilityRecord(Record):
     training: Options
-    metrics: dict[str, Number] = {}
-    majority: dict[str, Annotated[float, BeforeValidator(_rounded)]] = {}
+    metrics: dict[str, Number] = Field(default_factory=dict)
+    majority: dict[str, Annotated[float, BeforeValidator(rounded)]] = Field(default_factory=dict)
     """what a constant answer reaches"""
-    held_out: Plain = {}
+    held_out: Plain = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _beside(self) -> Self:
