@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from bench.experiment.provenance import Standing, code_of, published_ledger, standing
 from bench.experiment.replay import Difference, compare
 from bench.plugins.registry import Registry
-from bench.records.ledger import Entry, Ledger
+from bench.records.ledger import Equivalence, Ledger
 from bench.records.model import COMPONENTS, AttackRecord, Record
 from bench.records.store import processor
 
@@ -62,7 +62,7 @@ class Migration:
     """What `migrate` found: entries to write, and what was not carried over."""
 
     replayed: list[Replayed]
-    accepted: list[Entry] = field(default_factory=list)
+    accepted: list[Equivalence] = field(default_factory=list)
     refused: list[Change] = field(default_factory=list)
 
 
@@ -122,7 +122,7 @@ def migrate(
         worst = max(runs, key=lambda run: max((d.size for d in run.differences), default=0.0))
         about = {"component": change.component, "from": change.before, "to": change.after, "reason": reason}
         ids = sorted(run.record.id for run in runs)
-        result.accepted.append(Entry.model_validate({**about, "agreement": worst.agreement, "replayed": ids}))
+        result.accepted.append(Equivalence.model_validate({**about, "agreement": worst.agreement, "replayed": ids}))
     return result
 
 

@@ -40,7 +40,7 @@ Positive = Annotated[int, AfterValidator(_positive)]
 NotNegative = Annotated[int, AfterValidator(_not_negative)]
 
 
-class Table(BaseModel):
+class SuiteTable(BaseModel):
     """Axes of the product that a suite runs: of attacks and of training alike."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -55,7 +55,7 @@ class Table(BaseModel):
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
-class AttackTable(Table):
+class AttackTable(SuiteTable):
     attack: Names | None = None
     examples: int | None = None
     epochs: int | None = None
@@ -69,7 +69,7 @@ class AttackTable(Table):
     """wrong answers are kept as text, too"""
 
 
-class TrainingTable(Table):
+class TrainingTable(SuiteTable):
     train_epochs: Positive | None = None
 
 
@@ -84,7 +84,7 @@ class About(BaseModel):
     """how its protocol differs from the paper's"""
 
 
-T = TypeVar("T", bound=Table)
+T = TypeVar("T", bound=SuiteTable)
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -135,7 +135,7 @@ def _content(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: {error.strerror}") from error
 
 
-def _check_keys(path: Path, kind: type[Table], keys: list[str]) -> None:
+def _check_keys(path: Path, kind: type[SuiteTable], keys: list[str]) -> None:
     """A suite is for `bench run` or for `bench utility`; the keys tell which."""
     other = TrainingTable if kind is AttackTable else AttackTable
     command = "bench utility" if other is TrainingTable else "bench run"

@@ -25,7 +25,7 @@ HEADER = """# Hashes of code that computes the same numbers. Written by `bench r
 """
 
 
-class Entry(Part):
+class Equivalence(Part):
     """One change of a component that changed no number."""
 
     component: Literal["setup", "surface", "encoder", "defense", "attack", "dataset", "scoring", "training"]
@@ -39,13 +39,13 @@ class Entry(Part):
 
 
 class _File(Part):
-    equivalent: list[Entry] = Field(default_factory=list)
+    equivalent: list[Equivalence] = Field(default_factory=list)
 
 
 class Ledger:
     """Hashes of a component that are joined, directly or over others, are equivalent."""
 
-    def __init__(self, entries: list[Entry]):
+    def __init__(self, entries: list[Equivalence]):
         self.entries = entries
 
     def joins(self, component: str, one: str, other: str) -> bool:
@@ -73,13 +73,13 @@ def read(path: Path) -> Ledger:
         raise DataError(f"{path}: {explain(error)}") from error
 
 
-def write(path: Path, entries: list[Entry]) -> None:
+def write(path: Path, entries: list[Equivalence]) -> None:
     ordered = sorted(entries, key=lambda e: (COMPONENTS.index(e.component), e.before, e.after))
     tables = "\n".join(_table(entry) for entry in ordered)
     write_text(path, f"{HEADER}\n{tables}")
 
 
-def _table(entry: Entry) -> str:
+def _table(entry: Equivalence) -> str:
     # A JSON string or list of strings is one of TOML, too.
     pairs = (f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in entry.to_dict().items())
     return "\n".join(["[[equivalent]]", *pairs, ""])

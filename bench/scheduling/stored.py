@@ -77,6 +77,6 @@ class StoredRecords:
         return f"{what} run again: the code of {', '.join(components)} has changed since{hint}"
 
     def _complete(self, task: Task[Record], found: Record, path: Path) -> bool:
-        if self._details and isinstance(task, AttackTask) and not path.with_suffix(".parquet").exists():
+        if self._details and isinstance(task, AttackTask) and not details.path_beside(path).exists():
             return False
         return task.answered_by(found)

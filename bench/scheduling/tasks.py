@@ -1,6 +1,6 @@
 """The two kinds of work that a scheduler hands out: an attack on a cell, and a training run that measures utility.
 
-A task is pickled as a `Request`, its description in plain values: a plugin that was loaded from a file cannot be
+A task is pickled as a `PickledTask`, its description in plain values: a plugin that was loaded from a file cannot be
 pickled, and a worker on another machine has to make the plugins itself anyway.
 """
 
@@ -106,7 +106,7 @@ class AttackTask(Task[AttackRecord]):
         return isinstance(record, AttackRecord) and per_example.enough(record, self.cell)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Request, (self.about, {"samples": self.cell.samples, "answers": self.cell.answers})
+        return PickledTask, (self.about, {"samples": self.cell.samples, "answers": self.cell.answers})
 
 
 @dataclass(frozen=True)
@@ -140,11 +140,11 @@ class TrainingTask(Task[UtilityRecord]):
         return isinstance(record, UtilityRecord)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Request, (self.about, {})
+        return PickledTask, (self.about, {})
 
 
 @dataclass(frozen=True)
-class Request:
+class PickledTask:
     """A task as it travels to a worker."""
 
     about: Record

@@ -22,7 +22,7 @@ from bench.experiment.execute import Result, Scenes, Stage
 from bench.isolation import process
 from bench.plugins.registry import Registry
 from bench.records.model import STAMP, Record
-from bench.scheduling.tasks import Environment, Request, Task
+from bench.scheduling.tasks import Environment, PickledTask, Task
 from bench.system.files import write_text
 from bench.system.paths import cache_dir
 
@@ -141,8 +141,8 @@ def _forget() -> None:
     identity.forget()
 
 
-def _restored(task: Task[Record] | Request, files: tuple[tuple[str, str], ...]) -> Task[Record]:
-    return task.restored(_registry(files)) if isinstance(task, Request) else task
+def _restored(task: Task[Record] | PickledTask, files: tuple[tuple[str, str], ...]) -> Task[Record]:
+    return task.restored(_registry(files)) if isinstance(task, PickledTask) else task
 
 
 @lru_cache(maxsize=4)

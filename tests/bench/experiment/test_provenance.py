@@ -12,7 +12,7 @@ import pytest
 from bench import IN_CHECKOUT, ROOT
 from bench.experiment import provenance
 from bench.plugins.registry import Registry
-from bench.records.ledger import Entry, Ledger
+from bench.records.ledger import Equivalence, Ledger
 from bench.records.model import AttackRecord, Record
 
 FOLDERS = ("bench", "attacks", "defenses", "datasets")
@@ -163,7 +163,7 @@ def test_standing_follows_code_and_ledger() -> None:
     older = record.replace(code={**code, "attack": "0ld"})
     assert provenance.standing(older, registry, Ledger([])) == provenance.Standing("stale", ("attack",))
     about = {"component": "attack", "from": "0ld", "to": code["attack"], "reason": "r", "agreement": "a"}
-    known = Ledger([Entry.model_validate({**about, "replayed": []})])
+    known = Ledger([Equivalence.model_validate({**about, "replayed": []})])
     assert provenance.standing(older, registry, known).status == "equivalent"
 
 

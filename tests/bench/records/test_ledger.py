@@ -8,12 +8,12 @@ import pytest
 
 from bench.errors import DataError
 from bench.records import ledger
-from bench.records.ledger import Entry, Ledger
+from bench.records.ledger import Equivalence, Ledger
 
 
-def entry(before: str, after: str, component: str = "attack") -> Entry:
+def entry(before: str, after: str, component: str = "attack") -> Equivalence:
     about = {"component": component, "from": before, "to": after, "reason": "a refactoring", "replayed": ["a1"]}
-    return Entry.model_validate({**about, "agreement": "bit for bit"})
+    return Equivalence.model_validate({**about, "agreement": "bit for bit"})
 
 
 def test_hashes_are_joined_over_several_entries_and_both_ways() -> None:

@@ -61,10 +61,10 @@ def test_a_stale_record_is_run_again_and_one_note_names_what_changed(tmp_path: P
 def test_a_record_whose_code_the_ledger_joins_is_taken(
     tmp_path: Path, task: AttackTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bench.records.ledger import Entry, Ledger
+    from bench.records.ledger import Equivalence, Ledger
 
     entry = {"component": "attack", "from": "before", "to": task.about.code["attack"], "reason": "moved"}
-    known = Ledger([Entry.model_validate({**entry, "agreement": "exact", "replayed": ["0" * 16]})])
+    known = Ledger([Equivalence.model_validate({**entry, "agreement": "exact", "replayed": ["0" * 16]})])
     monkeypatch.setattr(provenance, "published_ledger", lambda: known)
     record = store.save(tmp_path, finished(task, code={**finished(task).code, "attack": "before"}))
     assert StoredRecords(tmp_path).find(task) == record

@@ -19,7 +19,7 @@ from bench.isolation.process import Limits
 from bench.plugins.registry import Registry
 from bench.records.model import UtilityRecord
 from bench.scheduling import units
-from bench.scheduling.tasks import AttackTask, Request, TrainingTask, noun
+from bench.scheduling.tasks import AttackTask, PickledTask, TrainingTask, noun
 from bench.scheduling.units import RunContext, Unit
 from tests.helpers.cli import PLUGINS
 from tests.helpers.tasks import FILES, attack_tasks, training_tasks
@@ -97,12 +97,12 @@ def test_an_edited_plugin_keeps_the_id_and_changes_the_code(tmp_path: Path) -> N
     assert edited[1] != first[1]
 
 
-def test_an_attack_travels_as_a_request_and_is_made_again_by_the_worker() -> None:
+def test_an_attack_travels_pickled_and_is_made_again_by_the_worker() -> None:
     (task,) = attack_tasks(["rss:top=2"], [3])
     wanted = AttackTask(replace(task.cell, samples=2, answers=True))
-    request = pickle.loads(pickle.dumps(wanted))
-    assert isinstance(request, Request)
-    restored = request.restored(Registry(FILES))
+    pickled = pickle.loads(pickle.dumps(wanted))
+    assert isinstance(pickled, PickledTask)
+    restored = pickled.restored(Registry(FILES))
     assert isinstance(restored, AttackTask)
     assert restored.about == wanted.about
     assert (restored.cell.samples, restored.cell.answers) == (2, True)
@@ -118,13 +118,13 @@ def test_a_training_run_travels_with_its_training_and_its_public_corpus() -> Non
     assert restored.about == task.about
 
 
-def test_a_request_is_refused_where_the_task_would_be_another() -> None:
+def test_a_pickled_task_is_refused_where_the_task_would_be_another() -> None:
     (task,) = attack_tasks()
     context = pickle.loads(pickle.dumps(RunContext("run", "cpu", Limits(), SOURCES, stage=print)))
     assert context.stage is None  # a callback into the process that started the run does not travel
     for about in (task.about.replace(id="0" * 16), task.about.replace(code={**task.about.code, "attack": "other"})):
         with pytest.raises(BenchError, match="give it the same hideseek"):
-            units.run(Unit((Request(about, {}),)), context)  # type: ignore[arg-type]
+            units.run(Unit((PickledTask(about, {}),)), context)  # type: ignore[arg-type]
 
 
 def test_a_unit_of_both_kinds_runs_in_a_worker_that_has_only_words() -> None:
