@@ -25,6 +25,7 @@ from bench.experiment.cells import Chosen
 from bench.plugins import source
 from bench.plugins.decorators import Info
 from bench.plugins.registry import Registry
+from bench.system.text import article
 
 # Values of global variables that can be written down as they are.
 CONSTANTS = (int, float, complex, str, bytes, bool, type(None))
@@ -36,7 +37,8 @@ def name_plugin(plugin: Any, kind: str, files: list[str], folder: Path) -> tuple
         return plugin, None
     info = plugin_info(plugin)
     if info.kind != kind:
-        raise UsageError(f"{kind}={plugin!r}: {info.name!r} is {_article(info.kind)}, not {_article(kind)}")
+        given, wanted = f"{article(info.kind)} {info.kind}", f"{article(kind)} {kind}"
+        raise UsageError(f"{kind}={plugin!r}: {info.name!r} is {given}, not {wanted}")
     if isinstance(plugin, type):
         raise UsageError(f"{kind}={plugin.__name__}: pass an object, {plugin.__name__}(), not the class")
     cls = type(plugin)
@@ -57,10 +59,6 @@ def plugin_info(plugin: Any) -> Info:
             "@dataset or @encoder"
         )
     return info
-
-
-def _article(kind: str) -> str:
-    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
 def _known(cls: type, info: Info, files: list[str]) -> bool:

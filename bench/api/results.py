@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from bench.board.record_columns import METRIC_PARTS
 from bench.records.model import AttackRecord, Record, UtilityRecord
 
 if TYPE_CHECKING:
@@ -82,7 +83,6 @@ class Results(Sequence[R]):
         return pd.DataFrame(leak_rows([r for r in self.records if isinstance(r, AttackRecord)]))
 
 
-METRIC_PARTS = ("value", "low", "high", "random", "random_low", "random_high")
 COLUMNS = (
     *("id", "kind", "status", "error", "dataset", "encoder", "defense", "attack", "seed", "examples", "epochs"),
     *("metric", *METRIC_PARTS, "majority"),

@@ -10,6 +10,7 @@ from bench import EXPORTS
 from bench.errors import UsageError
 from bench.plugins.registry import Registry
 from bench.system.files import write_text
+from bench.system.text import article
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -82,7 +83,3 @@ def _filled(template: str, words: dict[str, str]) -> str:
     text = (TEMPLATES / f"{template}.txt").read_text(encoding="utf-8")
     # By hand, not str.format: the templates are Python, which has braces of its own.
     return re.sub(r"\{(\w+)\}", lambda found: words.get(found[1], found[0]), text)
-
-
-def article(kind: str) -> str:
-    return "an" if kind[0] in "aeiou" else "a"

@@ -1,4 +1,4 @@
-"""Text files with one sentence per line, compressed or not; and text made safe to print."""
+"""Text files with one sentence per line, compressed or not; text made safe to print; words of messages."""
 
 from __future__ import annotations
 
@@ -26,3 +26,8 @@ def read_lines(path: Path) -> list[str]:
 def printable(text: Any) -> str:
     """Without control characters, which would move a terminal's cursor or break a line of a table."""
     return "".join(c if c.isprintable() else " " for c in str(text))
+
+
+def article(noun: str) -> str:
+    """`a` or `an`"""
+    return "an" if noun[0] in "aeiou" else "a"

@@ -58,6 +58,20 @@ def attack_record(
     return _current(AttackRecord.model_validate({**record, **fields}))
 
 
+def bare_record(attack: str = "rss", defense: str = "none", dataset: str = "demo", /, **changes: Any) -> AttackRecord:
+    """The least that a record of an attack must hold, and these fields."""
+    about = {
+        "id": "0123456789abcdef",
+        "dataset": {"name": dataset, "label": dataset, "fingerprint": "d"},
+        "encoder": {"name": "minilm", "label": "minilm"},
+        "defense": {"name": defense, "label": defense},
+        "seed": 0,
+        "attack": {"name": attack, "label": attack, "sees": ["corpus", "encodings"]},
+        "protocol": {**PROTOCOL, "examples": 10},
+    }
+    return AttackRecord.model_validate({**about, **changes})
+
+
 def failed_record(*args: Any, status: str = "failed", error: str = "the dog ate it", **options: Any) -> AttackRecord:
     record = attack_record(*args, **options)
     # Code is made anew: what was not scored depends on other code.

@@ -12,23 +12,19 @@ from bench.experiment.replay import Difference
 from bench.plugins.registry import Registry
 from bench.records.model import AttackRecord, Record
 from bench.records.store import processor
+from tests.helpers.records import bare_record
 
 
 def made(number: int, attack: str = "rss", seconds: float = 1.0, **changes: Any) -> AttackRecord:
     about = {
         "id": f"{number:016x}",
-        "dataset": {"name": "demo", "label": "demo", "fingerprint": "d"},
-        "encoder": {"name": "minilm", "label": "minilm"},
-        "defense": {"name": "none", "label": "none"},
         "seed": number,
-        "attack": {"name": attack, "label": attack, "sees": ["corpus", "encodings"]},
-        "protocol": {"examples": 10, "epochs": 1, "candidates": None, "coverage": 1.0, "split": "train"},
         "metrics": {"recall": {"value": 0.5}},
         "cost": {"attack_s": seconds},
         "code": {"attack": f"old {attack}", "scoring": "old"},
         "versions": {"processor": processor()},
     }
-    return AttackRecord.model_validate({**about, **changes})
+    return bare_record(attack, **{**about, **changes})
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from bench.experiment import provenance
 from bench.plugins.registry import Registry
 from bench.records.ledger import Equivalence, Ledger
 from bench.records.model import AttackRecord, Record
+from tests.helpers.records import bare_record
 
 FOLDERS = ("bench", "attacks", "defenses", "datasets")
 pytestmark = pytest.mark.skipif(not IN_CHECKOUT, reason="reads this project's source folders")
@@ -24,16 +25,10 @@ Change = Callable[[str, str, str], set[str]]
 def made(attack: str = "unmix", defense: str = "texthide", dataset: str = "demo", **changes: Any) -> AttackRecord:
     sees = {"unmix": ["corpus", "defense", "encodings"], "gradient-ratio": ["defense", "gradients"]}
     about = {
-        "id": "0123456789abcdef",
-        "dataset": {"name": dataset, "label": dataset, "fingerprint": "d"},
-        "encoder": {"name": "minilm", "label": "minilm"},
-        "defense": {"name": defense, "label": defense},
-        "seed": 0,
         "attack": {"name": attack, "label": attack, "sees": sees.get(attack, ["corpus", "encodings"])},
-        "protocol": {"examples": 10, "epochs": 1, "candidates": None, "coverage": 1.0, "split": "train"},
         "metrics": {"recall": {"value": 0.5}},
     }
-    return AttackRecord.model_validate({**about, **changes})
+    return bare_record(attack, defense, dataset).replace(**{**about, **changes})
 
 
 @pytest.fixture(scope="module")

@@ -10,23 +10,11 @@ from pydantic import ValidationError
 
 from bench.records.model import AttackRecord, Metric, Record, UtilityRecord
 from bench.system.validation import explain
-
-
-def attack_record(**changes: Any) -> AttackRecord:
-    about = {
-        "id": "0123456789abcdef",
-        "dataset": {"name": "demo", "label": "demo", "fingerprint": "d"},
-        "encoder": {"name": "minilm", "label": "minilm"},
-        "defense": {"name": "none", "label": "none"},
-        "seed": 0,
-        "attack": {"name": "rss", "label": "rss", "sees": ["corpus", "encodings"]},
-        "protocol": {"examples": 10, "epochs": 1, "candidates": None, "coverage": 1.0, "split": "train"},
-    }
-    return AttackRecord.model_validate({**about, **changes})
+from tests.helpers.records import bare_record
 
 
 def utility_record(**changes: Any) -> UtilityRecord:
-    about = attack_record().to_dict()
+    about = bare_record().to_dict()
     kept = {name: about[name] for name in Record.model_fields if name in about}
     return UtilityRecord.model_validate({**kept, "training": {"epochs": 3}, **changes})
 
@@ -44,19 +32,19 @@ def test_numbers_are_rounded_and_what_json_lacks_is_replaced() -> None:
 
 
 def test_options_are_not_rounded() -> None:
-    record = attack_record(defense={"name": "noise", "label": "noise", "options": {"delta": 1e-12}})
+    record = bare_record(defense={"name": "noise", "label": "noise", "options": {"delta": 1e-12}})
     assert record.defense.options == {"delta": 1e-12}
 
 
 def test_a_copy_is_checked() -> None:
-    record = attack_record()
+    record = bare_record()
     assert record.replace(status="failed", error="too slow").error == "too slow"
     with pytest.raises(ValidationError):
         record.replace(status="fine")
 
 
 def test_a_record_comes_back_from_its_file_as_it_was() -> None:
-    record = attack_record(metrics={"recall": {"value": 0.5, "low": 0.4, "high": 0.6}}, suites={"main": 2})
+    record = bare_record(metrics={"recall": {"value": 0.5, "low": 0.4, "high": 0.6}}, suites={"main": 2})
     assert AttackRecord.model_validate(record.to_dict()) == record
     assert record.to_dict()["schema"] == 2
 
@@ -80,14 +68,14 @@ def test_a_record_comes_back_from_its_file_as_it_was() -> None:
 )
 def test_what_is_wrong_is_said_in_one_line(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError) as caught:
-        attack_record(**changes)
+        bare_record(**changes)
     line = explain(caught.value)
     assert said in line
     assert "\n" not in line
 
 
 def test_a_missing_key_is_named() -> None:
-    about = attack_record().to_dict()
+    about = bare_record().to_dict()
     del about["dataset"]["fingerprint"]
     with pytest.raises(ValidationError) as caught:
         AttackRecord.model_validate(about)
@@ -101,15 +89,15 @@ def test_utility_needs_the_constant_answer_beside_every_metric() -> None:
 
 def test_a_budget_is_read_from_the_notes() -> None:
     notes = {"nominal": {"epsilon": 1.0, "delta": 1e-5}, "accounted": {"epsilon": 27.1, "delta": 1e-5}}
-    record = attack_record(notes=notes)
+    record = bare_record(notes=notes)
     assert record.claimed is not None
     assert record.accounted is not None
     assert (record.claimed.epsilon, record.accounted.epsilon) == (1.0, 27.1)
-    assert attack_record().accounted is None
+    assert bare_record().accounted is None
 
 
 def test_seconds_of_a_cell_are_those_of_its_parts() -> None:
-    record = attack_record(cost={"release_s": 0.5, "attack_s": 2.0, "score_s": None, "peak_mib": 100.0})
+    record = bare_record(cost={"release_s": 0.5, "attack_s": 2.0, "score_s": None, "peak_mib": 100.0})
     assert record.cost.seconds == 2.5
 
 

@@ -12,19 +12,11 @@ import pytest
 from bench.errors import BenchError, DataError
 from bench.records import store
 from bench.records.model import AttackRecord, UtilityRecord
+from tests.helpers.records import bare_record
 
 
 def record(**changes: Any) -> AttackRecord:
-    about = {
-        "id": "0123456789abcdef",
-        "dataset": {"name": "demo", "label": "demo", "fingerprint": "d"},
-        "encoder": {"name": "minilm", "label": "minilm"},
-        "defense": {"name": "none", "label": "none"},
-        "seed": 3,
-        "attack": {"name": "rss", "label": "rss", "sees": ["corpus", "encodings"]},
-        "protocol": {"examples": 10, "epochs": 1, "candidates": None, "coverage": 1.0, "split": "train"},
-    }
-    return AttackRecord.model_validate({**about, **changes})
+    return bare_record(seed=3, **changes)
 
 
 def test_a_record_is_found_by_what_it_is(tmp_path: Path) -> None:
