@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from .api.experiments import evaluate as evaluate
     from .api.experiments import run as run
     from .api.experiments import utility as utility
+    from .api.rescoring import rescore as rescore
     from .api.results import Results as Results
     from .api.scenes import Scene as Scene
     from .api.scenes import scene as scene
     from .api.stored import leaderboard as leaderboard
     from .api.stored import load as load
     from .api.stored import show as show
+    from .api.stored import verify as verify
     from .arrays import Floats as Floats
     from .arrays import Ints as Ints
     from .errors import BenchError as BenchError
@@ -57,9 +59,11 @@ EXPORTS = {
     "Results": "bench.api.results",
     "Scene": "bench.api.scenes",
     "scene": "bench.api.scenes",
+    "rescore": "bench.api.rescoring",
     "leaderboard": "bench.api.stored",
     "load": "bench.api.stored",
     "show": "bench.api.stored",
+    "verify": "bench.api.stored",
     "Floats": "bench.arrays",
     "Ints": "bench.arrays",
     "BenchError": "bench.errors",

@@ -14,6 +14,7 @@ from bench.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from bench.api.results import Results
+    from bench.experiment.provenance import Standing
     from bench.records.model import Record
 
 RESULTS, PUBLISHED = Path("results"), Path("leaderboards") / "records"
@@ -77,6 +78,19 @@ def find(name: str, folders: Sequence[Path]) -> tuple[Path, Record]:
         return path, store.parse(path)
     except DataError as error:
         raise UsageError(f"{error}; it cannot be shown") from error
+
+
+def verify(results: PathLike | None = None, *, plugins: Iterable[PathLike] = ()) -> list[tuple[Record, Standing]]:
+    """Every record of a folder (default: the published ones) with its standing: whether today's code made it.
+
+    Current, equivalent, stale or unknown, and which components of the code have changed (docs/records.md).
+    """
+    from bench.experiment.migration import verify
+    from bench.plugins.registry import Registry
+    from bench.records import store
+
+    folder = Path(results) if results is not None else (PUBLISHED if PUBLISHED.is_dir() else RESULTS)
+    return verify(store.read_all(folder), Registry(tuple(os.fspath(path) for path in plugins)))
 
 
 def leaderboard(

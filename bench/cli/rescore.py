@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.errors import DataError, UsageError
-
 if TYPE_CHECKING:
     from bench.experiment.rescore import Rescored
 
@@ -41,62 +39,22 @@ def add(commands: Any) -> None:
 
 
 def _rescore(args: argparse.Namespace) -> int:
-    from bench.experiment.rescore import Rescorer
-    from bench.plugins.registry import Registry
-    from bench.scheduling.progress import Progress
-    from bench.system.device import resolve
+    from bench.api.rescoring import rescore
 
-    paths = _paths(args.what, args.results)
-    rescorer = Rescorer(Registry(tuple(args.plugin)), resolve(args.device))
-    counts = {"changed": 0, "same": 0, "skipped": 0}
-    with Progress() as progress:
-        for path in paths:
-            line = progress.start(path.stem)
-            try:
-                found = rescorer.rescore(path, line.stage)
-            except (DataError, UsageError) as error:
-                line.close()
-                print(f"{path.name}: not scored again: {error}", file=sys.stderr)
-                counts["skipped"] += 1
-                continue
-            line.close()
-            if not args.dry_run:
-                _save(path, found)
-            counts["changed" if found.differences else "same"] += 1
-            _show(path, found)
+    done = rescore(*args.what, results=args.results, dry_run=args.dry_run, device=args.device, plugins=args.plugin)
+    for file in done:
+        if file.found is None:
+            print(f"{file.path.name}: not scored again: {file.error}", file=sys.stderr)
+        else:
+            _show(file.path, file.found)
+    scored = [file.found for file in done if file.found is not None]
+    changed = sum(bool(found.differences) for found in scored)
     what = "would be written" if args.dry_run else "written"
     print(
-        f"{counts['changed'] + counts['same']} records scored again and {what}: {counts['changed']} with other "
-        f"numbers, {counts['same']} with the same; {counts['skipped']} could not be"
+        f"{len(scored)} records scored again and {what}: {changed} with other numbers, {len(scored) - changed} with "
+        f"the same; {len(done) - len(scored)} could not be"
     )
-    return 1 if counts["skipped"] else 0
-
-
-def _paths(words: list[str], results: Path) -> list[Path]:
-    from bench.records.store import UTILITY
-
-    folders = [Path(word) for word in words if Path(word).is_dir()] if words else [results]
-    found = [path for folder in folders for path in sorted(folder.glob("*.json")) if path.parent.name != UTILITY]
-    if not words and not results.is_dir():
-        raise UsageError(f"{results}: no such folder; name records, or their folder with --results")
-    for word in words:
-        if Path(word).is_dir():
-            continue
-        named = [Path(word)] if Path(word).is_file() else sorted(results.glob(f"*.{word}*.json"))
-        if not named:
-            raise UsageError(f"{word}: no record of this id in {results}, nor a file or folder of this name")
-        found += named
-    return list(dict.fromkeys(found))
-
-
-def _save(path: Path, found: Rescored) -> None:
-    from bench.records import details
-    from bench.records.store import dump
-    from bench.system.files import write_text
-
-    if details.path_beside(path).exists():
-        details.save(path, found.items)
-    write_text(path, dump(found.new))
+    return 1 if len(scored) < len(done) else 0
 
 
 def _show(path: Path, found: Rescored) -> None:

@@ -48,3 +48,19 @@ def test_boards_are_written_and_checked(tmp_path: Path) -> None:
     assert out / "boards" / "mine.md" in written
     after = bench.leaderboard(results, out, check=True)
     assert (after.outdated, after.unexpected, after.unusable) == ({}, {}, 0)
+
+
+def test_verify_says_which_code_stands_behind_each_record(tmp_path: Path) -> None:
+    record = attack_record("none", "rss", dataset="demo").replace(code={"attack": "0ld"})
+    write_records(tmp_path, record)
+    ((found, standing),) = bench.verify(tmp_path)
+    assert found == record
+    assert standing.status == "stale"
+    assert "attack" in standing.changed
+
+
+def test_rescore_says_why_a_record_has_no_guess_to_score(tmp_path: Path) -> None:
+    write_records(tmp_path, attack_record("none", "rss", dataset="demo"))
+    (file,) = bench.rescore(results=tmp_path, progress=False)
+    assert file.found is None
+    assert "guess" in file.error
