@@ -31,7 +31,7 @@ import torch
 from measurement import Measurement, parser, report
 
 from bench.attacks.common.lbfgs import Settings, minimise
-from bench.attacks.dlg.matching import Matching, Unknown
+from bench.attacks.dlg.matching import GradientMatching, Unknown
 from bench.surfaces.gradients import Gradients
 from bench.toolkit.mixing import draw_masks
 from bench.toolkit.networks import CHANNELS, Victim, body_weights, layer
@@ -94,7 +94,7 @@ def batched(attacks: int, d: int, steps: int, out: Any) -> None:
     """Evaluations and seconds of one process, and the memory it took."""
     torch.set_num_threads(1)
     victim, gradients, labels = problem(attacks, d)
-    matching = Matching(victim, gradients, labels, Unknown(mask=bool(d)), torch.float32)
+    matching = GradientMatching(victim, gradients, labels, Unknown(mask=bool(d)), torch.float32)
     start = torch.randn(attacks, sum(matching.sizes().values()), generator=torch.Generator().manual_seed(0))
     clock: list[tuple[int, float]] = []
     seen = 0

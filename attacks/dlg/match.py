@@ -13,7 +13,7 @@ from bench import Guess, View
 from bench.attacks.common.adam import descend
 from bench.attacks.common.lbfgs import Ended, LBFGSSettings, Minimum, Watch, minimise
 from bench.attacks.common.scheme import Scheme, learn
-from bench.attacks.dlg.matching import Matching, Unknown
+from bench.attacks.dlg.matching import GradientMatching, Unknown
 
 if TYPE_CHECKING:
     from bench.attacks.dlg import DLG
@@ -38,7 +38,7 @@ def match(view: View, options: DLG, rng: np.random.Generator) -> Guess:
     )
     labels = view.labels if options.label_known else None
     dtype = getattr(torch, options.precision)
-    problem = Matching(model, view.gradients, labels, unknown, dtype, view.device)
+    problem = GradientMatching(model, view.gradients, labels, unknown, dtype, view.device)
     start = rng.standard_normal((options.restarts, problem.items, sum(problem.sizes().values())))
     trail = _Trail(problem, options.steps * options.inner)
     found = [_attack(view, problem, first, options, trail if not i else None, i) for i, first in enumerate(start)]
@@ -59,7 +59,9 @@ def _scheme(view: View, rng: np.random.Generator) -> Scheme:
     return learn(view, vectors, np.zeros((TRIAL, view.model.outputs), np.float32), rng)
 
 
-def _attack(view: View, problem: Matching, start: Any, options: DLG, trail: _Trail | None, attempt: int) -> Minimum:
+def _attack(
+    view: View, problem: GradientMatching, start: Any, options: DLG, trail: _Trail | None, attempt: int
+) -> Minimum:
     """One attempt at every item, `batch` of them at a time."""
     found: list[Minimum] = []
     for at in range(0, len(start), options.batch):
@@ -96,7 +98,7 @@ def _watch(view: View, rows: torch.Tensor, options: DLG, trail: _Trail | None, a
 class _Trail:
     """Iterates of the first items, at iterations spaced evenly on a logarithmic scale."""
 
-    def __init__(self, problem: Matching, total: int):
+    def __init__(self, problem: GradientMatching, total: int):
         self.problem = problem
         self.steps = np.unique(np.geomspace(1, total, POINTS).round().astype(np.int64))
         self.place = {int(step): i for i, step in enumerate(self.steps)}

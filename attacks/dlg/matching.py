@@ -41,7 +41,7 @@ class Unknown:
     label: bool = False
 
 
-class Matching:
+class GradientMatching:
     """The objective of bench.attacks.common.lbfgs for these gradients."""
 
     def __init__(

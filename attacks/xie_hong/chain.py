@@ -61,7 +61,7 @@ class Chain:
         self.labels: Floats = labels.reshape(len(labels), -1)
         self.public: Floats = np.asarray(self.view.public.vectors, dtype=np.float32)
         known = self.public if self.corpus is None else np.asarray(self.corpus.vectors, dtype=np.float32)
-        self.reference = demask.Reference.of(known)
+        self.reference = demask.ReferenceStatistics.of(known)
         count = self.options.examples or max(2, round(len(encodings) / EPOCHS))
         self.scheme = learn(self.view, *self._own_examples(np.arange(min(count, len(self.public)))), self.rng)
         self.exact = not self.scheme.noise and not self.scheme.public
@@ -71,7 +71,7 @@ class Chain:
         if not self.live.any():
             raise ValueError("every coordinate of the encodings is constant: there is nothing to reconstruct from")
         self.values: Floats = np.ascontiguousarray(self.encodings[:, self.live])
-        self.near = demask.Reference(
+        self.near = demask.ReferenceStatistics(
             self.reference.mean[self.live], self.reference.var[self.live], self.reference.radius
         )
         self.known: Floats = known[:, self.live]
@@ -168,7 +168,7 @@ class Chain:
         chosen: str = self.options.clusters
         if chosen == "auto":
             chosen = "vertices" if self.exact else "greedy"
-        scores: similarity.Similarity | None = None
+        scores: similarity.PairScores | None = None
         if self.options.similarity == "mlp" or chosen in ("greedy", "assignment"):
             with self._stage("similarity"):
                 scores = self._similarity(feats, masked, r)
@@ -188,7 +188,7 @@ class Chain:
             members = pick(table, size, k)
             return clusters.purest(points - points.mean(axis=0), members), members
 
-    def _similarity(self, feats: Floats, masked: bool, r: int) -> similarity.Similarity:
+    def _similarity(self, feats: Floats, masked: bool, r: int) -> similarity.PairScores:
         """Cosine or network; either is measured on a held-out shadow client."""
         learnt = self.options.similarity == "mlp"
         epochs = max(2, round(len(self.values) / r))

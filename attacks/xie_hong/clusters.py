@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench import Floats, Ints
-from bench.attacks.xie_hong.similarity import Similarity, blocks, standardised
+from bench.attacks.xie_hong.similarity import PairScores, blocks, standardised
 
 Members = npt.NDArray[np.bool_]
 CORE = 32
@@ -37,7 +37,7 @@ def vertices(points: Floats, r: int) -> Ints:
     return np.array(picked, dtype=np.int64)
 
 
-def greedy(similarity: Similarity, r: int, size: int) -> Floats:
+def greedy(similarity: PairScores, r: int, size: int) -> Floats:
     """The paper's growth: from a seed, always add whoever is most similar to the members on average.
 
     Returns n × r average scores. Seeds are the encodings with the closest neighbours, which are the purest, outside

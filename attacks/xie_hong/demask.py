@@ -27,7 +27,7 @@ MAX_MERGE = 8000
 
 
 @dataclass(frozen=True)
-class Reference:
+class ReferenceStatistics:
     """Mean and variance of vectors like the private ones, from the corpus or the public corpus."""
 
     mean: Floats
@@ -36,7 +36,7 @@ class Reference:
     """the largest plausible distance of a vector from the mean, in standard deviations of each coordinate"""
 
     @classmethod
-    def of(cls, vectors: npt.ArrayLike) -> Reference:
+    def of(cls, vectors: npt.ArrayLike) -> ReferenceStatistics:
         # In double precision: the order of the sentences must not show in the last digit, from which descent departs.
         values = np.asarray(vectors, dtype=np.float64)
         mean, var = values.mean(axis=0), values.var(axis=0)
@@ -45,7 +45,7 @@ class Reference:
         return cls(mean.astype(np.float32), var.astype(np.float32), round(1.25 * float(np.percentile(far, 99)), 4))
 
 
-def live_coordinates(encodings: Floats, reference: Reference) -> npt.NDArray[np.bool_]:
+def live_coordinates(encodings: Floats, reference: ReferenceStatistics) -> npt.NDArray[np.bool_]:
     """Coordinates that vary; some of minilm's are constant, and would be divided by nothing."""
     magnitudes = np.abs(encodings)
     typical = max(float(np.median(reference.var)), 1e-30)
@@ -53,7 +53,7 @@ def live_coordinates(encodings: Floats, reference: Reference) -> npt.NDArray[np.
     return live
 
 
-def lean(encodings: Floats, reference: Reference, spread: float) -> Floats:
+def lean(encodings: Floats, reference: ReferenceStatistics, spread: float) -> Floats:
     """Log-odds (halved) that each sign is that of the mean: y·μ/σ², for a mix with that share of the variance."""
     evidence: Floats = encodings * (reference.mean / np.maximum(reference.var * spread, 1e-12))
     return np.clip(evidence, -4, 4)

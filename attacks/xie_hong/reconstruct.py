@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csc_matrix, csr_matrix
 
 from bench import Floats, Ints
-from bench.attacks.xie_hong.demask import Reference, Votes
+from bench.attacks.xie_hong.demask import ReferenceStatistics, Votes
 from bench.attacks.xie_hong.weights import simplex
 from bench.toolkit.search import unit
 
@@ -51,7 +51,7 @@ class Problem:
     """What is given and does not change: live coordinates only."""
 
     values: Floats
-    reference: Reference
+    reference: ReferenceStatistics
     votes: Votes
     masked: bool
     k: int
@@ -147,7 +147,7 @@ def descend(problem: Problem, fit: Fit, steps: int, *, first: int = 3, sparse: b
     fit.error = float((left**2 / ref.var).mean())
 
 
-def _solve(weights: Floats, given: Floats, centre: Floats, noise: Floats, ref: Reference) -> Floats:
+def _solve(weights: Floats, given: Floats, centre: Floats, noise: Floats, ref: ReferenceStatistics) -> Floats:
     """Vectors given the weights: per coordinate a ridge of noise / variance towards the centre.
 
     One eigendecomposition serves all coordinates. Vectors stay within the distance from the mean that real ones

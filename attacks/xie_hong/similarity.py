@@ -36,7 +36,7 @@ def standardised(values: Floats) -> Floats:
     return out
 
 
-class Similarity(Protocol):
+class PairScores(Protocol):
     """Scores for any two sets of encodings, from parts computed once for each encoding."""
 
     def block(self, a: Ints | slice, b: Ints | slice) -> Floats: ...
@@ -195,7 +195,7 @@ def quality(scores: Floats, same: npt.NDArray[np.bool_], threshold: float | None
     return float(auc), float(accuracy)
 
 
-def blocks(similarity: Similarity, rows: int = 256) -> Iterator[tuple[slice, Floats]]:
+def blocks(similarity: PairScores, rows: int = 256) -> Iterator[tuple[slice, Floats]]:
     """All pairs, `rows` encodings against everybody at a time: memory grows with n, never with n²."""
     for at in range(0, len(similarity), rows):
         here = slice(at, min(at + rows, len(similarity)))

@@ -126,7 +126,7 @@ def _build(cell: Cell, request: AttackRequest) -> Scene:
     )
 
 
-def _view(cell: Cell, found: setup.Scene, released: dict[str, Surface], folder: Path, device: str) -> View:
+def _view(cell: Cell, found: setup.CellSetup, released: dict[str, Surface], folder: Path, device: str) -> View:
     """As the attack's process opens it, but for plugins, which are here already."""
     from bench.isolation import view
 

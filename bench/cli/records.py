@@ -102,7 +102,7 @@ def _migrate(args: argparse.Namespace) -> int:
     records, registry, _ = _read(args)
     stale = [record for record, found in verify(records, registry) if found.status == "stale"]
     if not stale:
-        print(f"{len(records)} records: none is stale")
+        print(f"{_counted(len(records))}: none is stale")
         return 0
     baseline = {record.id: record for record in store.read_all(args.baseline)} if args.baseline else None
     with _runner(args, registry, args.sample) as again:
@@ -123,7 +123,7 @@ def _definitions(args: argparse.Namespace) -> int:
     records, registry, _ = _read(args)
     found = [record for record in records if record.id.startswith(args.record)]
     if len(found) != 1:
-        raise UsageError(f"{len(found)} records in {args.results} have an id that begins with {args.record!r}")
+        raise UsageError(f"{_counted(len(found))} in {args.results} have an id that begins with {args.record!r}")
     for component, names in sorted(definitions_of(found[0], registry.get).items()):
         print(f"{component}: {len(names)} definitions, hash {found[0].code.get(component, 'none')} on record")
         for name in names:
@@ -165,12 +165,16 @@ def _runner(args: argparse.Namespace, registry: Registry, total: int) -> Iterato
 def _summary(found: Sequence[tuple[Record, Standing]]) -> None:
     counts = Counter(standing.status for _, standing in found)
     said = ", ".join(f"{counts[status]} {status}" for status in ("current", "equivalent", "stale", "unknown"))
-    print(f"{len(found)} records: {said}")
+    print(f"{_counted(len(found))}: {said}")
     for status, word in (("stale", "changed"), ("unknown", "not found here")):
         groups = Counter(", ".join(s.changed) for _, s in found if s.status == status)
         for components, count in groups.most_common(SHOWN):
             example = next(r.id for r, s in found if s.status == status and ", ".join(s.changed) == components)
-            print(f"  {status}: {count} records, {word}: {components} (such as {example})")
+            print(f"  {status}: {_counted(count)}, {word}: {components} (such as {example})")
+
+
+def _counted(records: int) -> str:
+    return f"{records} record{'' if records == 1 else 's'}"
 
 
 def _show_replays(replayed: Sequence[Replayed]) -> None:

@@ -23,7 +23,7 @@ from bench.conformance.checks import (
     FAILED,
     CheckResult,
     CheckSettings,
-    Target,
+    CheckTarget,
     describe_error,
     failed,
     noted,
@@ -100,7 +100,7 @@ class AttackTrial:
         return wrong
 
 
-def run_checks(chosen: Chosen, target: Target, settings: CheckSettings) -> Iterator[CheckResult]:
+def run_checks(chosen: Chosen, target: CheckTarget, settings: CheckSettings) -> Iterator[CheckResult]:
     registry = Registry((*target.registry.files, str(Path(synthetic.__file__))))
     names = settings.defenses or tuple(n for n, e in registry.of("defense").items() if e.built_in and not e.broken)
     trials: dict[str, AttackTrial] = {}

@@ -62,7 +62,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Target:
+class CheckTarget:
     """A plugin to be checked: `spec` is its name with the options it is checked with."""
 
     registry: Registry
@@ -87,7 +87,7 @@ def check(
     return Report(target.title, tuple(run_checks(target, CheckSettings(budget, tuple(defenses)))))
 
 
-def targets(word: str, files: Sequence[str] = ()) -> list[Target]:
+def targets(word: str, files: Sequence[str] = ()) -> list[CheckTarget]:
     """What NAME, FILE or PACKAGE stands for."""
     if word.endswith(".py"):
         registry = Registry((*files, word))
@@ -97,11 +97,11 @@ def targets(word: str, files: Sequence[str] = ()) -> list[Target]:
         except source.Unreadable as error:
             if path.is_file():  # what is wrong with a file that is there is the report's to say
                 broken = Entry("file", path.name, str(path), "", str(path), broken=str(error))
-                return [Target(registry, broken, path.name)]
-        return [Target(registry, entry, entry.name) for entry in registry.all() if entry.module == str(path)]
+                return [CheckTarget(registry, broken, path.name)]
+        return [CheckTarget(registry, entry, entry.name) for entry in registry.all() if entry.module == str(path)]
     registry = Registry(tuple(files))
     name, _ = options.split(word)
-    found = [Target(registry, entry, word) for entry in registry.all() if entry.name == name]
+    found = [CheckTarget(registry, entry, word) for entry in registry.all() if entry.name == name]
     if found:
         return found
     try:
@@ -111,13 +111,13 @@ def targets(word: str, files: Sequence[str] = ()) -> list[Target]:
             raise UsageError(f"{word} is a folder: install it (pip install -e {word}), and name its plugin") from None
         names = {entry.name for entry in registry.all()} | {e.package for e in registry.all() if e.package}
         raise unknown("plugin, file or package", word, names) from None
-    found = [Target(registry, entry, entry.name) for entry in registry.all() if entry.package == package]
+    found = [CheckTarget(registry, entry, entry.name) for entry in registry.all() if entry.package == package]
     if not found:
         raise UsageError(f"package {package} announces no plugin: add an entry point in the group bench.attacks")
     return found
 
 
-def run_checks(target: Target, settings: CheckSettings) -> Iterator[CheckResult]:
+def run_checks(target: CheckTarget, settings: CheckSettings) -> Iterator[CheckResult]:
     """The checklist, item by item as it is worked off. Only a wrong call raises; a wrong plugin is a line."""
     entry = target.entry
     try:

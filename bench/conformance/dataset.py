@@ -16,7 +16,7 @@ from bench.arrays import PAIR
 from bench.conformance.checks import (
     CheckResult,
     CheckSettings,
-    Target,
+    CheckTarget,
     describe_error,
     failed,
     noted,
@@ -38,7 +38,7 @@ from bench.experiment.setup import load
 print(load(Registry(tuple(sys.argv[3:])).make("dataset", sys.argv[1]), sys.argv[2])[1])"""
 
 
-def run_checks(chosen: Chosen, target: Target, settings: CheckSettings) -> Iterator[CheckResult]:
+def run_checks(chosen: Chosen, target: CheckTarget, settings: CheckSettings) -> Iterator[CheckResult]:
     loaded: dict[str, Examples] = {}
     for split in SPLITS:
         start = time.monotonic()
@@ -92,7 +92,7 @@ def _malformed(examples: Examples) -> str:
     return ""
 
 
-def _deterministic(target: Target, split: str, fingerprint: str) -> CheckResult:
+def _deterministic(target: CheckTarget, split: str, fingerprint: str) -> CheckResult:
     what = f"{split} is the same in another process"
     command = [sys.executable, "-P", "-c", AGAIN, str(HOME), target.spec, split, *target.registry.files]
     # Another hash seed, so that an order taken from a set shows.
@@ -105,7 +105,7 @@ def _deterministic(target: Target, split: str, fingerprint: str) -> CheckResult:
     )
 
 
-def _declared(chosen: Chosen, target: Target) -> Iterator[CheckResult]:
+def _declared(chosen: Chosen, target: CheckTarget) -> Iterator[CheckResult]:
     info = chosen.info
     known = set(target.registry.of("dataset"))
     if not info.public:

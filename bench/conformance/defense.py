@@ -16,7 +16,7 @@ from bench.arrays import Floats
 from bench.conformance.checks import (
     CheckResult,
     CheckSettings,
-    Target,
+    CheckTarget,
     describe_error,
     failed,
     noted,
@@ -62,7 +62,7 @@ class SyntheticClient:
         return found
 
 
-def run_checks(chosen: Chosen, target: Target, settings: CheckSettings) -> Iterator[CheckResult]:
+def run_checks(chosen: Chosen, target: CheckTarget, settings: CheckSettings) -> Iterator[CheckResult]:
     client = SyntheticClient(chosen.plugin)
     start = time.monotonic()
     try:

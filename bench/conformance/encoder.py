@@ -11,7 +11,7 @@ from bench.arrays import PAIR
 from bench.conformance.checks import (
     CheckResult,
     CheckSettings,
-    Target,
+    CheckTarget,
     describe_error,
     failed,
     noted,
@@ -31,7 +31,7 @@ TEXTS = [
 CLOSE = 1e-4
 
 
-def run_checks(chosen: Chosen, target: Target, settings: CheckSettings) -> Iterator[CheckResult]:
+def run_checks(chosen: Chosen, target: CheckTarget, settings: CheckSettings) -> Iterator[CheckResult]:
     start = time.monotonic()
     try:
         vectors = check_vectors(chosen.plugin.encode(TEXTS, device="cpu"), len(TEXTS), f"encoder {chosen.name}")

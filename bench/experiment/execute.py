@@ -80,7 +80,7 @@ def execute(
 
 def attack(
     cell: Cell,
-    scene: setup.Scene,
+    scene: setup.CellSetup,
     released: Mapping[str, surfaces.Surface],
     device: str,
     limits: process.Limits,
@@ -142,7 +142,7 @@ def _failing(where: str, *, machine: bool = False) -> Iterator[None]:
         raise _Failed(f"{where}: {said}") from error
 
 
-def _of_scene(about: AttackRecord, scene: setup.Scene, released: Mapping[str, surfaces.Surface]) -> dict[str, Any]:
+def _of_scene(about: AttackRecord, scene: setup.CellSetup, released: Mapping[str, surfaces.Surface]) -> dict[str, Any]:
     notes = {name: value for surface in released.values() for name, value in surface.notes.items()}
     return {
         "dataset": about.dataset.replace(candidates=len(scene.truth.corpus.texts)),
@@ -152,7 +152,7 @@ def _of_scene(about: AttackRecord, scene: setup.Scene, released: Mapping[str, su
     }
 
 
-def _of_attack(cell: Cell, outcome: process.Outcome, scene: setup.Scene, limits: process.Limits) -> dict[str, Any]:
+def _of_attack(cell: Cell, outcome: process.Outcome, scene: setup.CellSetup, limits: process.Limits) -> dict[str, Any]:
     cost = {
         "release_s": round(scene.release_s, 4),
         "attack_s": round(outcome.seconds, 3),
@@ -181,9 +181,9 @@ class Scenes:
 
     def clear(self) -> None:
         self._of = ""
-        self._last: setup.Scene | None = None
+        self._last: setup.CellSetup | None = None
 
-    def get(self, cell: Cell, about: AttackRecord, device: str, stage: Stage, salt: str | None) -> setup.Scene:
+    def get(self, cell: Cell, about: AttackRecord, device: str, stage: Stage, salt: str | None) -> setup.CellSetup:
         wanted = release_of(about) if salt is None else salt
         # An oracle's randomness goes on from question to question: an attack that asks it gets a fresh one.
         if self._last is None or wanted != self._of or "oracle" in cell.sees:

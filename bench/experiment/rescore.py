@@ -56,7 +56,7 @@ class Rescorer:
         new = record.replace(**measured(cell, guess, scene.truth, scores))
         return Rescored(record, new.replace(code={**record.code, **provenance.scoring_code(new)}), scores.items)
 
-    def _scene(self, record: AttackRecord, stage: Stage) -> tuple[Cell, setup.Scene]:
+    def _scene(self, record: AttackRecord, stage: Stage) -> tuple[Cell, setup.CellSetup]:
         cell = identity.cell_of(self._registry, record)
         about = identity.describe(cell)
         if about.id != record.id:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Scene:
+class CellSetup:
     """Both sides of a cell: what the client holds and releases, and what the attacker may be told."""
 
     truth: Truth
@@ -83,7 +83,7 @@ def protocol_for(cell: Cell) -> Protocol:
     return replace(protocol)  # checked once more, with the numbers that will be used
 
 
-def build(cell: Cell, *, device: str, progress: Progress, salt: str | None = None) -> Scene:
+def build(cell: Cell, *, device: str, progress: Progress, salt: str | None = None) -> CellSetup:
     """`salt` goes into all of the key's randomness, so that who does not know it cannot draw the key again."""
     protocol = protocol_for(cell)
     data, fingerprint, start = pool(cell)
@@ -106,7 +106,7 @@ def build(cell: Cell, *, device: str, progress: Progress, salt: str | None = Non
     )
     seconds = time.perf_counter() - began
     _check_release(release, key, mine, cell.defense.name)
-    return Scene(
+    return CellSetup(
         Truth(private, mine, key, corpus, data.labels[candidates]),
         Client(cell.seed, cell.encoder.plugin, cell.encoder.name, private, release, key),
         public,

@@ -13,7 +13,7 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @dataclass(frozen=True)
-class Target:
+class ImportTarget:
     """What an import binds: a module, or a name in one."""
 
     module: str
@@ -26,10 +26,10 @@ class Module:
     """the package that relative imports start from"""
     statements: dict[str, list[ast.stmt]] = field(default_factory=dict)
     """the statements that bind a name, in order"""
-    imports: dict[str, Target] = field(default_factory=dict)
+    imports: dict[str, ImportTarget] = field(default_factory=dict)
 
 
-def dotted(target: Target) -> str:
+def dotted(target: ImportTarget) -> str:
     return f"{target.module}.{target.name}" if target.name else target.module
 
 
@@ -57,16 +57,18 @@ def _collect(body: Sequence[ast.stmt], module: Module) -> None:
                 _collect(handler.body, module)
 
 
-def imported(node: ast.Import | ast.ImportFrom, package: str) -> dict[str, Target]:
+def imported(node: ast.Import | ast.ImportFrom, package: str) -> dict[str, ImportTarget]:
     if isinstance(node, ast.Import):
         return {
-            alias.asname or alias.name.split(".")[0]: Target(alias.name if alias.asname else alias.name.split(".")[0])
+            alias.asname or alias.name.split(".")[0]: ImportTarget(
+                alias.name if alias.asname else alias.name.split(".")[0]
+            )
             for alias in node.names
         }
     parts = package.split(".") if package else []
     base = parts[: len(parts) - node.level + 1] if node.level else []
     module = ".".join([*base, *([node.module] if node.module else [])])
-    return {alias.asname or alias.name: Target(module, alias.name) for alias in node.names}
+    return {alias.asname or alias.name: ImportTarget(module, alias.name) for alias in node.names}
 
 
 def _for_types(node: ast.AST) -> bool:
@@ -96,9 +98,9 @@ def argument_names(arguments: ast.arguments) -> list[str]:
     return [argument.arg for argument in some if argument is not None]
 
 
-def local_names(body: Sequence[ast.AST], package: str) -> dict[str, Target | None]:
+def local_names(body: Sequence[ast.AST], package: str) -> dict[str, ImportTarget | None]:
     """Names that a function or class body binds, with what its own imports bind them to."""
-    found: dict[str, Target | None] = {}
+    found: dict[str, ImportTarget | None] = {}
     outer: set[str] = set()
 
     def walk(node: ast.AST) -> None:

@@ -24,8 +24,8 @@ from typing import Any
 from bench.records.bindings import (
     COMPREHENSIONS,
     SCOPES,
+    ImportTarget,
     Module,
-    Target,
     argument_names,
     bound_names,
     does_nothing,
@@ -85,7 +85,7 @@ class Reader:
 
     def _entry(self, text: str) -> Reference:
         module, _, name = text.rpartition(":")
-        found = self._follow(Target(module, name))
+        found = self._follow(ImportTarget(module, name))
         if not isinstance(found, Reference):
             raise LookupError(f"{text}: there is no such definition")
         return found
@@ -106,12 +106,12 @@ class Reader:
             self._modules[name] = None if path is None else read_module(path, name)
         return self._modules[name]
 
-    def _follow(self, target: Target) -> Reference | Target | None:
+    def _follow(self, target: ImportTarget) -> Reference | ImportTarget | None:
         """The definition behind a name, through modules that hand it on; a module; or a library's name."""
         for _ in range(20):
             if target.module == "bench" and target.name in self.exports:
                 place = self.exports[target.name]
-                target = Target(place) if place.endswith(f".{target.name}") else Target(place, target.name)
+                target = ImportTarget(place) if place.endswith(f".{target.name}") else ImportTarget(place, target.name)
             if not target.name:
                 return target
             module = self._module(target.module)
@@ -123,7 +123,7 @@ class Reader:
                 target = module.imports[target.name]
                 continue
             inner = f"{target.module}.{target.name}"
-            return Target(inner) if self._module(inner) is not None else target
+            return ImportTarget(inner) if self._module(inner) is not None else target
         return target
 
     def counts(self, reference: Reference) -> bool:
@@ -137,7 +137,7 @@ class _Context:
 
     def __init__(self, reader: Reader, name: str, module: Module):
         self._reader, self._name, self._module = reader, name, module
-        self._scopes: list[dict[str, Target | None]] = []
+        self._scopes: list[dict[str, ImportTarget | None]] = []
 
     def definition(self, node: ast.stmt, name: str) -> Any:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -182,7 +182,7 @@ class _Context:
     def _function(self, node: Any, named: bool) -> Any:
         decorators = [_without_display(decorator) for decorator in getattr(node, "decorator_list", [])]
         outside = [self._value(decorators), self._defaults(node.args)]
-        names: dict[str, Target | None] = dict.fromkeys(argument_names(node.args))
+        names: dict[str, ImportTarget | None] = dict.fromkeys(argument_names(node.args))
         body = node.body if isinstance(node.body, list) else [node.body]
         names |= local_names(body, self._module.package)
         self._scopes.append(names)
@@ -220,13 +220,13 @@ class _Context:
         self._scopes.pop()
         return [type(node).__name__, first, parts, made]
 
-    def _target(self, name: str) -> Target | str | None:
+    def _target(self, name: str) -> ImportTarget | str | None:
         """What a name stands for here: an import, something of this module, or a word."""
         for scope in reversed(self._scopes):
             if name in scope:
                 return scope[name] or name
         if name in self._module.statements:
-            return Target(self._name, name)
+            return ImportTarget(self._name, name)
         return self._module.imports.get(name, name)
 
     def _name_of(self, name: str) -> Any:
@@ -248,15 +248,15 @@ class _Context:
         assert target is not None
         place: Any = self._reader._follow(target)
         rest = words[::-1]
-        while rest and isinstance(place, Target):
-            place = self._reader._follow(Target(dotted(place), rest[0]))
+        while rest and isinstance(place, ImportTarget):
+            place = self._reader._follow(ImportTarget(dotted(place), rest[0]))
             rest = rest[1:]
         said = self._told(place)
         for word in rest:
             said = ["Attribute", said, word]
         return said
 
-    def _told(self, found: Reference | Target | None) -> Any:
+    def _told(self, found: Reference | ImportTarget | None) -> Any:
         if isinstance(found, Reference):
             return found if self._reader.counts(found) else ["Project"]
         assert found is not None

@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Metric:
+class MetricInfo:
     """A metric as it is computed from one basis. Some names have a row for more than one."""
 
     name: str
@@ -56,18 +56,18 @@ class Description:
     order: int
 
 
-class Table(Mapping[str, Description]):
+class MetricTable(Mapping[str, Description]):
     """Metrics by name, in the order in which tables show them."""
 
     def __init__(self) -> None:
-        self._rows: list[Metric] = []
+        self._rows: list[MetricInfo] = []
 
-    def add(self, row: Metric) -> None:
+    def add(self, row: MetricInfo) -> None:
         if any((known.name, known.of) == (row.name, row.of) for known in self._rows):
             raise ValueError(f"there are two metrics {row.name!r} of {row.of}")
         self._rows.append(row)
 
-    def of(self, *bases: str) -> list[Metric]:
+    def of(self, *bases: str) -> list[MetricInfo]:
         """The metrics of these bases, as they are defined: intervals draw their random numbers in this order."""
         return [row for row in self._rows if row.of in bases]
 
@@ -95,7 +95,7 @@ class Table(Mapping[str, Description]):
         return len({row.name for row in self._rows})
 
 
-METRICS = Table()
+METRICS = MetricTable()
 
 
 def metric(
@@ -113,7 +113,7 @@ def metric(
 
     def decorate(function: F) -> F:
         explanation = " ".join((inspect.getdoc(function) or "").split())
-        METRICS.add(Metric(name, of, title, explanation, order, share, leak, per, worst, function))
+        METRICS.add(MetricInfo(name, of, title, explanation, order, share, leak, per, worst, function))
         return function
 
     return decorate

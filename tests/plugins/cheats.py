@@ -63,7 +63,7 @@ class WalksTheHeap:
 
     def run(self, view, rng):
         kinds = {type(thing).__name__ for thing in gc.get_objects()}
-        return honest(view, found=sorted(kinds & {"Key", "Truth", "Scene", "Cell"}))
+        return honest(view, found=sorted(kinds & {"Key", "Truth", "Scene", "CellSetup", "Cell"}))
 
 
 @attack("reads-the-parent", sees=SEES)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from bench.arrays import Ints
 from bench.scoring.intervals import mean_interval
-from bench.scoring.table import METRICS, Metric
+from bench.scoring.table import METRICS, MetricInfo
 from bench.scoring.truth import Truth
 from bench.types import Guess
 
@@ -91,7 +91,7 @@ class Kind(ABC):
 
 
 def intervals(
-    rows: Sequence[Metric], values: Mapping[str, Values], owner: Ints, rng: np.random.Generator
+    rows: Sequence[MetricInfo], values: Mapping[str, Values], owner: Ints, rng: np.random.Generator
 ) -> dict[str, dict[str, float]]:
     """Mean and 95 % interval of each metric, in the order of the table, which is that of the random numbers."""
     found: dict[str, dict[str, float]] = {}

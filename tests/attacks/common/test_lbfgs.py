@@ -6,16 +6,18 @@ import pytest
 import torch
 
 from bench.attacks.common.lbfgs import Ended, LBFGSSettings, minimise
-from bench.attacks.dlg.matching import Matching, Unknown
+from bench.attacks.dlg.matching import GradientMatching, Unknown
 from tests.helpers.scenarios import image_scenario
 
 torch.set_num_threads(1)
 LINES = {"none": None, "strong-wolfe": "strong_wolfe"}
 
 
-def matching(n: int = 4) -> tuple[Matching, torch.Tensor]:
+def matching(n: int = 4) -> tuple[GradientMatching, torch.Tensor]:
     scenario = image_scenario(n=n, d=6, seed=3)
-    problem = Matching(scenario.victim, scenario.gradients(), scenario.labels, Unknown(mask=True), torch.float64)
+    problem = GradientMatching(
+        scenario.victim, scenario.gradients(), scenario.labels, Unknown(mask=True), torch.float64
+    )
     random = torch.Generator().manual_seed(1)
     start = torch.randn(n, sum(problem.sizes().values()), generator=random, dtype=torch.float64)
     return problem, start

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from bench.attacks.dlg.matching import Matching, Unknown
+from bench.attacks.dlg.matching import GradientMatching, Unknown
 from tests.helpers.scenarios import GradientScenario, image_scenario, text_scenario
 
 torch.set_num_threads(1)
@@ -29,7 +29,7 @@ def by_autograd(
     scenario: GradientScenario,
     targets: dict[str, np.ndarray],
     unknown: Unknown,
-    problem: Matching,
+    problem: GradientMatching,
     x: torch.Tensor,
     i: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -58,7 +58,9 @@ def by_autograd(
 def test_distance_and_derivative_are_autograds(case: str) -> None:
     scenario, unknown = CASES[case]
     targets = scenario.exact_gradients()  # what float32 rounds away is not the attack's to find
-    problem = Matching(scenario.victim, targets, None if unknown.label else scenario.labels, unknown, torch.float64)
+    problem = GradientMatching(
+        scenario.victim, targets, None if unknown.label else scenario.labels, unknown, torch.float64
+    )
     size = (problem.items, sum(problem.sizes().values()))
     x = torch.randn(size, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     for rows in (torch.arange(problem.items), torch.tensor([1])):  # all, then one that is left
@@ -71,7 +73,9 @@ def test_distance_and_derivative_are_autograds(case: str) -> None:
 
 def test_at_the_truth_the_distance_is_nothing() -> None:
     scenario = image_scenario(d=6, side=16, channels=3)
-    problem = Matching(scenario.victim, scenario.exact_gradients(), scenario.labels, Unknown(mask=True), torch.float64)
+    problem = GradientMatching(
+        scenario.victim, scenario.exact_gradients(), scenario.labels, Unknown(mask=True), torch.float64
+    )
     assert scenario.images is not None
     assert scenario.key.pool is not None
     own = torch.tensor(scenario.images[scenario.key.owner], dtype=torch.float64).permute(0, 2, 3, 1).flatten(1)
@@ -87,33 +91,35 @@ def test_gradients_of_more_than_one_example_are_recognised() -> None:
     scenario = image_scenario(n=4, d=6)
     mean = {n: (g + np.roll(g, 1, axis=0)) / 2 for n, g in scenario.gradients().items()}
     with pytest.raises(ValueError, match="needs gradients of batches of 1"):
-        Matching(scenario.victim, mean, scenario.labels, Unknown(mask=True), torch.float32)
+        GradientMatching(scenario.victim, mean, scenario.labels, Unknown(mask=True), torch.float32)
     with pytest.raises(ValueError, match="batches of 8"):
-        Matching(replace(scenario.victim, batch=8), scenario.gradients(), scenario.labels, Unknown(), torch.float32)
+        GradientMatching(
+            replace(scenario.victim, batch=8), scenario.gradients(), scenario.labels, Unknown(), torch.float32
+        )
 
 
 def test_bad_input_is_explained() -> None:
     scenario = image_scenario(d=6)
     found = scenario.gradients()
     with pytest.raises(ValueError, match="add 'labels' to sees, or learn it"):
-        Matching(scenario.victim, found, None, Unknown(), torch.float32)
+        GradientMatching(scenario.victim, found, None, Unknown(), torch.float32)
     with pytest.raises(ValueError, match="labels of 3 classes for a model with 4 outputs"):
-        Matching(scenario.victim, found, scenario.labels[:, :3], Unknown(), torch.float32)
+        GradientMatching(scenario.victim, found, scenario.labels[:, :3], Unknown(), torch.float32)
     part = {n: g for n, g in found.items() if n != "conv1.weight"}
     with pytest.raises(ValueError, match=r"do not belong together: \['conv1.weight'\]"):
-        Matching(scenario.victim, part, scenario.labels, Unknown(), torch.float32)
+        GradientMatching(scenario.victim, part, scenario.labels, Unknown(), torch.float32)
     larger = image_scenario(d=6, side=16).gradients()
     with pytest.raises(ValueError, match="do not belong together"):
-        Matching(scenario.victim, larger, scenario.labels, Unknown(), torch.float32)
+        GradientMatching(scenario.victim, larger, scenario.labels, Unknown(), torch.float32)
     with pytest.raises(ValueError, match="only class labels can be learnt"):
-        Matching(replace(scenario.victim, classes=False), found, None, Unknown(label=True), torch.float32)
+        GradientMatching(replace(scenario.victim, classes=False), found, None, Unknown(label=True), torch.float32)
 
 
 def test_a_score_instead_of_a_class_is_matched_too() -> None:
     scenario = text_scenario()
     scenario.victim = replace(scenario.victim, classes=False)
     targets = scenario.exact_gradients()  # what float32 rounds away is not the attack's to find
-    problem = Matching(scenario.victim, targets, scenario.labels, Unknown(), torch.float64)
+    problem = GradientMatching(scenario.victim, targets, scenario.labels, Unknown(), torch.float64)
     x = torch.randn(problem.items, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     loss, gradient = problem(x, torch.arange(problem.items))
     expected, slope = by_autograd(scenario, targets, Unknown(), problem, x[2], 2)

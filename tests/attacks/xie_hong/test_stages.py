@@ -35,7 +35,7 @@ def world():
         reference = sentences(2000, rng, dim)
         return SimpleNamespace(
             vectors=vectors, values=release.encodings, labels=release.labels, key=key, truth=truth,
-            known=reference, reference=demask.Reference.of(reference),
+            known=reference, reference=demask.ReferenceStatistics.of(reference),
         )  # fmt: skip
 
     return make
@@ -67,7 +67,7 @@ def test_constant_coordinates_are_dropped(world):
     w = world()
     values, known = w.values.copy(), w.known.copy()
     values[:, 3] = known[:, 3] = 0.25
-    live = demask.live_coordinates(values, demask.Reference.of(known))
+    live = demask.live_coordinates(values, demask.ReferenceStatistics.of(known))
     assert not live[3]
     assert live.sum() == DIM - 1
 

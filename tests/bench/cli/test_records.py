@@ -33,7 +33,7 @@ def test_verify_names_the_component_that_changed(folder: Path, capsys: pytest.Ca
     assert main(["records", "verify", "--results", str(folder)]) == 1
     said = capsys.readouterr().out
     assert "3 records: 2 current, 0 equivalent, 1 stale, 0 unknown" in said
-    assert "stale: 1 records, changed: attack (such as 0000000000000003)" in said
+    assert "stale: 1 record, changed: attack (such as 0000000000000003)" in said
 
 
 def test_records_are_looked_for_where_a_run_leaves_them(

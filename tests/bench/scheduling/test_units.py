@@ -31,9 +31,9 @@ SOURCES = tuple((path, Path(path).read_text()) for path in FILES)
 def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The attacks for whose sake a scene was built."""
     found: list[str] = []
-    honest: Callable[..., setup.Scene] = setup.build
+    honest: Callable[..., setup.CellSetup] = setup.build
 
-    def build(cell: Cell, **options: object) -> setup.Scene:
+    def build(cell: Cell, **options: object) -> setup.CellSetup:
         found.append(cell.attack.label)
         return honest(cell, **options)
 

@@ -9,7 +9,7 @@ import pytest
 from bench.records.model import AttackRecord
 from bench.scoring import kinds
 from bench.scoring.metrics import METRICS
-from bench.scoring.table import Metric, Table
+from bench.scoring.table import MetricInfo, MetricTable
 from tests.helpers.cli import ROOT
 
 # Intervals draw their random numbers in this order: a metric that moves, or comes in between, changes numbers.
@@ -71,8 +71,8 @@ def test_a_share_beyond_one_is_refused_in_a_record() -> None:
 
 
 def test_two_metrics_of_one_name_and_basis_are_a_mistake() -> None:
-    table = Table()
-    row = Metric("recall", "ranking", "t", "e", 1, True, True, "item", 0.0, lambda answers: answers)
+    table = MetricTable()
+    row = MetricInfo("recall", "ranking", "t", "e", 1, True, True, "item", 0.0, lambda answers: answers)
     table.add(row)
     with pytest.raises(ValueError, match="two metrics 'recall' of ranking"):
         table.add(row)
