@@ -6,13 +6,12 @@ import re
 import numpy as np
 import pytest
 
-from bench.board import build, commands, papers, pooling
-from bench.board.model import Board, BoardCell, CellCost, Epsilon
-from bench.board.staleness import StaleRecords
+from bench.board import build, commands, papers
+from bench.board.model import Board, BoardCell, CellCost
 from bench.errors import BenchError
 from bench.plugins.registry import Registry
-from bench.records.model import AttackRecord, Metric, UtilityRecord
-from tests.helpers.records import attack_record, budget, failed_record, utility_record
+from bench.records.model import AttackRecord, UtilityRecord
+from tests.helpers.records import attack_record, failed_record, utility_record
 
 LEAK = np.arange(100) < 40
 
@@ -36,14 +35,6 @@ def test_a_cell_pools_seeds_and_says_where_it_comes_from() -> None:
     assert cell.cost == CellCost(attack_s=1.5, peak_mib=100.0)
     board = build.build(records, [])
     assert Board.model_validate_json(board.dump()) == board
-
-
-def test_seeds_are_pooled_as_independent_draws() -> None:
-    metric = Metric(value=0.5, low=0.4, high=0.7, random=0.1)
-    found = pooling.pooled([metric] * 4)
-    assert found is not None
-    assert found[:4] == pytest.approx((0.5, 0.45, 0.6, 0.1))
-    assert pooling.pooled([None, Metric(value=None), Metric(value=math.nan)]) is None
 
 
 def test_failed_runs_are_counted_and_random_and_sealed_ones_marked() -> None:
@@ -178,20 +169,6 @@ def test_settings_stand_in_the_order_of_their_numbers() -> None:
     labels += ["texthide:m=16", "texthide:k=2", "texthide", "texthide:k=10", "texthide:m=512", "texthide:m=inf"]
     found = build.build([attack_record(d) for d in labels[::-1]], [utility_record(d, 0.5) for d in labels[::-1]])
     assert [c.defense for c in found.cells] == [p.defense for p in found.utility] == labels
-
-
-def test_the_budget_of_several_seeds_is_the_largest() -> None:
-    some = [attack_record("a", seed=s, notes=budget(1.0, held)) for s, held in enumerate((3.0, 7.0, 5.0))]
-    assert pooling.epsilon(some) == Epsilon(nominal=1.0, accounted=7.0)
-
-
-def test_a_picture_recovered_pixel_by_pixel_is_no_guess() -> None:
-    chance = {"random": 0.05, "random_low": 0.0, "random_high": 0.2}
-    record = attack_record("a", "dlg", leak=[1.0] * 2 + [0.0] * 14, metric="success", random=chance)
-    assert "random" in pooling.cell([record], StaleRecords([])).marks
-    error = Metric(value=0.1, low=0.0, high=0.2)
-    near = record.replace(metrics={**record.metrics, "mse": error})
-    assert "random" not in pooling.cell([near], StaleRecords([])).marks
 
 
 def test_published_numbers_stand_beside_the_cells_they_are_of() -> None:
