@@ -85,14 +85,19 @@ def _placeholder(entry: Entry, declaration: dict[str, Any]) -> Any:
         sees = tuple(sorted(word for word in SEES if word in declaration["sees"]))
         on = tuple(word for word in ON if word in declaration["on"])
         stamp = Info(
-            entry.kind, entry.name, str(declaration["paper"])[:300], sees, Protocol(**declaration["protocol"]), on=on
+            entry.kind,
+            entry.name,
+            printable(declaration["paper"])[:300],
+            sees,
+            Protocol(**declaration["protocol"]),
+            on=on,
         )
         values = {_name(name): _value(value) for name, value in declaration["options"].items()}
         fields = [(name, Any, dataclasses.field(default=_value(declaration["defaults"].get(name)))) for name in values]
         cls = dataclasses.make_dataclass(entry.cls, fields, frozen=True)
         cls.__plugin__ = stamp  # type: ignore[attr-defined]
         return cls(**values)
-    except (KeyError, TypeError, ValueError, AttributeError, BenchError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, BenchError) as error:
         said = printable(error)[:300]
         raise UsageError(f"{entry.kind} {entry.name!r} gives no valid declaration: {said}") from error
 

@@ -203,3 +203,16 @@ def test_of_a_long_log_the_end_is_read(tmp_path: Path, monkeypatch: pytest.Monke
     command = ["/bin/sh", "-c", "echo 0123456789; printf '\\377end' >&2; exit 3"]
     assert untrusted.run_logged(command, tmp_path / "log", 10) == (3, "789\n\ufffdend")
     assert untrusted.run_logged(["/bin/sleep", "10"], tmp_path / "log", 0.05) == (None, "")
+
+
+def test_an_option_that_is_nested_too_deeply_is_refused_in_one_line(load: Any) -> None:
+    nested: Any = 1
+    for _ in range(700):
+        nested = [nested]
+    with pytest.raises(UsageError, match="'mine'") as caught:
+        load(json.dumps({**VALID, "options": {"top": nested}}))
+    assert "\n" not in str(caught.value)
+
+
+def test_what_a_paper_is_called_cannot_move_a_terminals_cursor(load: Any) -> None:
+    assert info(load(json.dumps({**VALID, "paper": "Somebody\n\x1b[2J2020"}))).paper == "Somebody  [2J2020"
