@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from bench import View, attack
+from bench import UsageError, View, attack
 
 SEES = {"encodings", "labels", "corpus", "encoder", "defense", "oracle"}
 
@@ -19,4 +19,4 @@ class Onlooker:
     """Sees what every release has."""
 
     def run(self, view: View, rng: Any) -> NoReturn:
-        raise NotImplementedError("an onlooker attacks nothing")
+        raise UsageError("an onlooker attacks nothing: name an attack")

@@ -6,6 +6,7 @@ A request checks what it can without loading anything, and turns names into cell
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,7 +31,7 @@ PathLike = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class Request(ABC):
     """What attacks and training have in common. None stands for the default that `bench run --help` names."""
 
     defense: Names = None
@@ -86,9 +87,9 @@ class Request:
 
         executors.create(self._executor_url())
 
+    @abstractmethod
     def tasks(self) -> Sequence[Task[Record]]:
         """What is to be run, every name and option of which has been checked."""
-        raise NotImplementedError
 
     def settings(self) -> RunSettings:
         from bench.scheduling.settings import RunSettings

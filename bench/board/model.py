@@ -7,7 +7,7 @@ decimals. What occurs thousands of times is a named tuple, which JSON has as a s
 from __future__ import annotations
 
 import json
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -105,7 +105,25 @@ class PublishedNumber(PrintedValue):
         return PrintedValue(**{name: getattr(self, name) for name in PrintedValue.model_fields})
 
 
-class BoardCell(Part):
+class _OnData:
+    """Rows that stand for a defense on data. The fields are those of each row: their order is that of board.json."""
+
+    if TYPE_CHECKING:
+        dataset: str
+        encoder: str
+        defense: str
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.dataset, self.encoder
+
+    @property
+    def target(self) -> tuple[str, str, str]:
+        """What is attacked."""
+        return self.dataset, self.encoder, self.defense
+
+
+class BoardCell(_OnData, Part):
     """One attack on one defense under one protocol, pooled over seeds."""
 
     suites: list[str] = Field(default_factory=list)
@@ -139,15 +157,6 @@ class BoardCell(Part):
     """components whose code has changed since records of this cell were made"""
 
     @property
-    def place(self) -> tuple[str, str]:
-        return self.dataset, self.encoder
-
-    @property
-    def target(self) -> tuple[str, str, str]:
-        """What is attacked."""
-        return self.dataset, self.encoder, self.defense
-
-    @property
     def at_random(self) -> bool:
         return "random" in self.marks
 
@@ -167,7 +176,7 @@ class WorstCase(Part):
     stale: list[str] = Field(default_factory=list)
 
 
-class DefenseRow(Part):
+class DefenseRow(_OnData, Part):
     """A defense on one suite's board: its worst case and its tier."""
 
     suite: str
@@ -184,16 +193,8 @@ class DefenseRow(Part):
     epsilon: Epsilon | None
     utility: dict[str, UtilitySummary] | None = None
 
-    @property
-    def place(self) -> tuple[str, str]:
-        return self.dataset, self.encoder
 
-    @property
-    def target(self) -> tuple[str, str, str]:
-        return self.dataset, self.encoder, self.defense
-
-
-class UtilityRow(Part):
+class UtilityRow(_OnData, Part):
     """What a defense leaves of a task, pooled over seeds."""
 
     suites: list[str] = Field(default_factory=list)
@@ -208,14 +209,6 @@ class UtilityRow(Part):
     published: list[PrintedValue]
     command: str
     stale: list[str] = Field(default_factory=list)
-
-    @property
-    def place(self) -> tuple[str, str]:
-        return self.dataset, self.encoder
-
-    @property
-    def target(self) -> tuple[str, str, str]:
-        return self.dataset, self.encoder, self.defense
 
 
 class SuiteSummary(Part):
