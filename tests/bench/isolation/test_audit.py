@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,15 @@ Hook = Callable[[str, tuple[Any, ...]], None]
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> tuple[Path, Path, Path]:
-    """Folders to read, to write, and neither."""
-    found = tmp_path / "view", tmp_path / "scratch", tmp_path / "viewer"
-    for folder in found:
-        folder.mkdir()
-        (folder / "file").write_text("")
-    return found
+def places() -> Iterator[tuple[Path, Path, Path]]:
+    """Folders to read, to write, and neither; of short names, since long ones are shortened in a record."""
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name).resolve()
+        found = home / "view", home / "scratch", home / "viewer"
+        for folder in found:
+            folder.mkdir()
+            (folder / "file").write_text("")
+        yield found
 
 
 @pytest.fixture
