@@ -296,6 +296,7 @@ def copy_of_the_project(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
+@pytest.mark.slow
 def test_a_changed_line_runs_the_cell_again_and_an_unrelated_one_does_not(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()

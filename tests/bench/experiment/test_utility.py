@@ -38,6 +38,7 @@ def test_utility_is_measured_beside_the_undefended_figure_and_stored(bench: Run,
     assert "utility: ok" not in table.stderr  # from the record, not trained again
 
 
+@pytest.mark.slow
 def test_two_processes_measure_the_same(bench: Run, tmp_path: Path) -> None:
     sizes = ("--defense", "mix-only", "--defense", "texthide:m=4", "--seed", "0", "1", "--train-epochs", "2", "--json")
     found = []

@@ -171,6 +171,7 @@ def training(out: Path, *defenses: str, seeds: tuple[str, ...] = ("0",)) -> list
     return [sys.executable, "-m", "bench", "utility", *words, *toy, *COUNTING, "--seed", *seeds, "--json"]
 
 
+@pytest.mark.slow
 def test_two_training_runs_into_one_folder_train_everything_once(tmp_path: Path) -> None:
     count = tmp_path / "count"
     words = training(tmp_path / "out", *(f"counted:file={count},number={n}" for n in (1, 2)), seeds=("0", "1"))
@@ -182,6 +183,7 @@ def test_two_training_runs_into_one_folder_train_everything_once(tmp_path: Path)
     assert len(lines) == len(set(lines)) == 4
 
 
+@pytest.mark.slow
 def test_training_whose_worker_is_always_lost_fails_and_takes_no_other_along(tmp_path: Path) -> None:
     words = training(tmp_path / "out", "counted:kills=true", "mix-only")
     done = subprocess.run([*words, "--jobs", "2"], capture_output=True, text=True)
