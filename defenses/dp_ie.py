@@ -89,6 +89,19 @@ class InstanceEncoding(ABC):
         scaled: Floats = np.asarray(vectors) * clip_factors(vectors, self.bound(vectors), self.norm)[:, None]
         return scaled
 
+    def check_training(self) -> None:
+        """Whether the promise holds while the encoder learns."""
+        if self.calibration != "paper":
+            raise ValueError(
+                f"calibration={self.calibration} is for vectors that stay as they are: its noise is drawn for one "
+                "release of all epochs; take calibration=paper, or --training frozen"
+            )
+
+    def composed(self, notes: dict[str, Any], dim: int, total: float, root: float) -> float:
+        """The ε that holds over many releases like the one of `notes`, for an example whose weights add up to `total`,
+        and the squares of its weights to `root`²."""
+        return self.true_epsilon(notes["clip_bound"], dim, total, root, notes["noise_scale"])
+
     def bound(self, vectors: Floats) -> float:
         """C. The median norm is taken as public knowledge, as the paper's unstated C must have been."""
         median = float(np.median(np.linalg.norm(vectors, ord=1 if self.norm == "l1" else 2, axis=1)))

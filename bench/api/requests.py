@@ -17,6 +17,7 @@ from bench.api.objects import name_plugin
 from bench.errors import UsageError
 from bench.plugins.options import split
 from bench.plugins.registry import Registry
+from bench.training.options import parse
 
 if TYPE_CHECKING:
     from bench.experiment.cells import Cell, Trial
@@ -37,6 +38,8 @@ class Request(ABC):
     defense: Names = None
     dataset: Names = None
     encoder: Names = None
+    training: str | Iterable[str] | None = None
+    """frozen, or finetuned:option=value,...: whether the encoder is trained through the defense"""
     seed: int | Iterable[int] | None = None
     suite: PathLike | None = None
     """a TOML file, or the name of a suite of the project; it names its own cells"""
@@ -64,7 +67,7 @@ class Request(ABC):
 
     def axes(self) -> dict[str, list[Any] | None]:
         """The names on each axis; None where nothing was given."""
-        return {**self._names[0], "seed": listed(self.seed)}
+        return {**self._names[0], "training": listed(self.training), "seed": listed(self.seed)}
 
     @cached_property
     def _names(self) -> tuple[dict[str, list[Any] | None], tuple[str, ...]]:
@@ -127,6 +130,8 @@ class AttackRequest(Request):
     coverage: float | None = None
     split: str | None = None
     public: str | None = None
+    attacker: str | None = None
+    """which weights of a trained encoder the attacker holds: current, stale (an epoch older) or initial"""
     timeout: float = 3600
     memory: int = 8192
     sealed: bool = False
@@ -202,8 +207,8 @@ class UtilityRequest(Request):
 
     def tasks(self) -> Sequence[TrainingTask]:
         trials = self.trials()
-        from bench.experiment.training import Training
         from bench.scheduling.tasks import TrainingTask
+        from bench.training.frozen import Training
 
         return [
             TrainingTask(
@@ -216,6 +221,11 @@ class UtilityRequest(Request):
         super().check()
         if self.train_epochs is not None and self.train_epochs < 1:
             raise UsageError(f"--train-epochs {self.train_epochs}: at least 1")
+        if (self.train_epochs or self.shared_layer) and any(parse(spec) for spec in listed(self.training) or []):
+            raise UsageError(
+                "--train-epochs and --shared-layer are for frozen encoders: write --training "
+                "finetuned:epochs=N,head=tanh-shared"
+            )
 
 
 def listed(value: Any) -> list[Any] | None:

@@ -24,6 +24,16 @@ def add_options(parser: Any) -> None:
     parser.add_argument("--plugin", dest="plugins", action="append", default=[], metavar="FILE", help=plugin)
 
 
+def add_training(parser: Any) -> None:
+    parser.add_argument(
+        "--training",
+        action="append",
+        metavar="HOW[:OPTIONS]",
+        help="frozen (default): the encoder as downloaded; finetuned: trained through the defense, for example "
+        "finetuned:epochs=3,layers=2,examples=10000 (bench list finetuned explains them)",
+    )
+
+
 def add_scheduling(parser: Any) -> None:
     parser.add_argument("--jobs", type=int, metavar="N", help="processes of this machine to run on (default: 1)")
     parser.add_argument("--executor", metavar="URL", help="local://N (as --jobs N), or dask://HOST:PORT for a cluster")

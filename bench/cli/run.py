@@ -28,6 +28,7 @@ def add(commands: Any) -> None:
         "--dataset", action="append", metavar="NAME[:OPTIONS]", help="default: demo; file:PATH for your own"
     )
     run.add_argument("--encoder", action="append", metavar="NAME", help="default: minilm; also a hub id or a folder")
+    output.add_training(run)
     run.add_argument("--seed", type=int, nargs="+", action="extend", metavar="N", help="default: 0; several allowed")
     run.add_argument("--suite", metavar="FILE", help="cells from a TOML file or a suite of the project")
     size = run.add_argument_group("protocol (default: the attack's own paper's)")
@@ -37,6 +38,10 @@ def add(commands: Any) -> None:
     size.add_argument("--split", choices=("train", "dev"), help="where private examples come from")
     size.add_argument("--public", metavar="NAME", help="public corpus, where one is wanted (default: the data set's)")
     size.add_argument("--coverage", type=float, metavar="F", help="share of the private examples in that corpus")
+    size.add_argument(
+        "--attacker", metavar="WHO", help="weights of a trained encoder that the attacker holds: current (default), "
+        "stale (an epoch older) or initial (as downloaded)",
+    )
     run.add_argument("--utility", action="store_true", help="also train on the releases: what the defense costs")
     how = run.add_argument_group("how to run")
     how.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="records (default: results)")

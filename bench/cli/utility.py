@@ -14,12 +14,13 @@ def add(commands: Any) -> None:
     utility = commands.add_parser(
         "utility",
         help="what a defense costs in accuracy",
-        description="Trains the papers' head on released encodings and judges it on dev by the task's own metric. The "
-        "undefended figure (none) is measured beside it.",
+        description="Trains the papers' head on released encodings, and with --training finetuned the encoder along with "
+        "it, and judges the model on dev by the task's own metric. The undefended figure (none) is measured beside it.",
     )
     utility.add_argument("--defense", action="append", metavar="NAME[:OPTIONS]", help="repeat for several")
     utility.add_argument("--dataset", action="append", metavar="NAME[:OPTIONS]", help="default: demo")
     utility.add_argument("--encoder", action="append", metavar="NAME", help="default: minilm")
+    output.add_training(utility)
     utility.add_argument("--seed", type=int, nargs="+", action="extend", metavar="N", help="default: 0")
     utility.add_argument("--suite", metavar="FILE", help="trials from a TOML file or a suite of the project")
     utility.add_argument("--train-epochs", type=int, metavar="N", help="default: 20, or as the suite says")

@@ -27,7 +27,7 @@ def encode_cached(
     encoder: Any, texts: Sequence[str], *, device: str = "cpu", progress: Progress | None = None
 ) -> Floats:
     """`encoder.encode(texts)` through the vector cache; new vectors are saved in chunks."""
-    store = VectorCache(encoder.fingerprint)
+    store = VectorCache(encoder.fingerprint, getattr(encoder, "vectors_folder", None))
     found = store.get(texts)
     distinct = list(dict.fromkeys(texts))
     missing = [text for text in distinct if text_key(text) not in found]
@@ -65,7 +65,7 @@ def encode_batches(
     """n × d vectors; `pooled` turns a batch of token numbers into ROWS × d."""
     import torch
 
-    tokens = _tokens(tokenizer, texts, max_length)
+    tokens = tokens_of(tokenizer, texts, max_length)
     columns = {name: (values, 0) for name, values in tokens.items()}
     columns["input_ids"] = (tokens["input_ids"], tokenizer.pad_token_id or 0)
     parts: list[Any] = [None] * len(texts)
@@ -79,7 +79,7 @@ def encode_batches(
     return np.stack(parts)
 
 
-def _tokens(tokenizer: Any, texts: Sequence[str], max_length: int) -> dict[str, list[list[int]]]:
+def tokens_of(tokenizer: Any, texts: Sequence[str], max_length: int) -> dict[str, list[list[int]]]:
     """Token numbers of each text. Pairs apart from the others: in one call with them a single text would be given an
     empty second part, and with it another vector."""
     found: dict[str, list[list[int]]] = {}

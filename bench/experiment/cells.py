@@ -10,17 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.errors import UsageError
+from bench.errors import UsageError, unknown
 from bench.plugins.decorators import Info, info
 from bench.plugins.options import split
 from bench.plugins.protocol import Protocol
 from bench.plugins.registry import Entry, Registry
+from bench.training.options import ATTACKERS, Attacker, Finetuned, parse
 
-AXES = ("dataset", "encoder", "defense", "attack", "seed")
-SIZES = ("examples", "epochs", "candidates", "coverage", "split", "public")
+AXES = ("dataset", "encoder", "training", "defense", "attack", "seed")
+SIZES = ("examples", "epochs", "candidates", "coverage", "split", "public", "attacker")
 # A defense's `public` option that leaves the choice to the data set.
 AUTO = "auto"
-DEFAULTS: dict[str, list[Any]] = {"dataset": ["demo"], "encoder": ["minilm"], "seed": [0]}
+DEFAULTS: dict[str, list[Any]] = {"dataset": ["demo"], "encoder": ["minilm"], "training": ["frozen"], "seed": [0]}
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,17 @@ class Trial:
     public: Chosen | None
     suite: tuple[str, int] | None = field(default=None, kw_only=True)
     """the suite that names it, and its version"""
+    training: Finetuned | None = field(default=None, kw_only=True)
+    """how the encoder is trained through the defense; None: it is frozen"""
+
+    @property
+    def model(self) -> str:
+        """The encoder and how it was trained."""
+        return f"{self.encoder.label} {self.training.label}" if self.training else self.encoder.label
 
     @property
     def title(self) -> str:
-        return f"{self.dataset.label} {self.encoder.label} {self.defense.label} seed {self.seed}"
+        return f"{self.dataset.label} {self.model} {self.defense.label} seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -95,17 +103,22 @@ class Cell(Trial):
     """questions whose answers are kept in the record, as the suite asks"""
     answers: bool = False
     """wrong answers are kept as text, too"""
+    attacker: Attacker = "current"
+    """which weights of a trained encoder the attacker holds"""
 
     @property
     def title(self) -> str:
-        return f"{self.dataset.label} {self.encoder.label} {self.defense.label} × {self.attack.label} seed {self.seed}"
+        holds = f" ({self.attacker} encoder)" if self.attacker != "current" else ""
+        return f"{self.dataset.label} {self.model} {self.defense.label} × {self.attack.label}{holds} seed {self.seed}"
 
     @property
     def trial(self) -> Trial:
         """What its utility is measured on; a public corpus that only the attack wants has no part in it."""
         mixed_in = getattr(self.defense.plugin, "public", "")
         public = self.public if mixed_in else None
-        return Trial(self.dataset, self.encoder, self.defense, self.seed, public, suite=self.suite)
+        return Trial(
+            self.dataset, self.encoder, self.defense, self.seed, public, suite=self.suite, training=self.training
+        )
 
     @property
     def sees(self) -> tuple[str, ...]:
@@ -124,15 +137,40 @@ def cells(
     chosen = _chosen(registry, axes, ("dataset", "encoder", "defense", "attack"), sealed)
     given = {name: value for name, value in sizes.items() if value is not None}
     public_name = given.pop("public", "")
+    attacker = _attacker(given.pop("attacker", "current"), trainings(axes))
     found = []
-    for dataset, encoder, seed, defense, attack in itertools.product(
-        chosen["dataset"], chosen["encoder"], _seeds(axes), chosen["defense"], chosen["attack"]
+    for dataset, encoder, training, seed, defense, attack in itertools.product(
+        chosen["dataset"], chosen["encoder"], trainings(axes), _seeds(axes), chosen["defense"], chosen["attack"]
     ):
         _check_kind(dataset, encoder, attack)
+        _check_training(dataset, training)
         protocol = dataclasses.replace(attack.info.protocol, **given)
         public = _public(registry, dataset, defense, attack, public_name)
-        found.append(Cell(dataset, encoder, defense, seed, public, attack, protocol, "examples" in given, sealed))
+        cell = Cell(dataset, encoder, defense, seed, public, attack, protocol, "examples" in given, sealed)
+        found.append(dataclasses.replace(cell, training=training, attacker=attacker if training else "current"))
     return found
+
+
+def trainings(axes: Mapping[str, Sequence[Any] | None]) -> list[Finetuned | None]:
+    """How encoders are trained, as `--training` says it."""
+    return [parse(spec) for spec in axes.get("training") or DEFAULTS["training"]]
+
+
+def _attacker(word: Any, chosen: Sequence[Finetuned | None]) -> Attacker:
+    if word not in ATTACKERS:
+        raise unknown("attacker", str(word), ATTACKERS)
+    if word != "current" and not any(chosen):
+        raise UsageError(f"--attacker {word} is for a trained encoder: give --training finetuned, or leave it out")
+    found: Attacker = word
+    return found
+
+
+def _check_training(dataset: Chosen, training: Finetuned | None) -> None:
+    if training and "text" not in dataset.info.on:
+        raise UsageError(
+            f"--training finetuned trains encoders of text, and data set {dataset.name!r} holds "
+            f"{dataset.info.on[0]}: leave it out"
+        )
 
 
 def _check_kind(dataset: Chosen, *users: Chosen) -> None:
@@ -150,12 +188,13 @@ def trials(registry: Registry, axes: Mapping[str, Sequence[Any] | None], *, publ
     """Defenses without an attack, for measuring utility. `public` names the public corpus, where a defense wants one
     and leaves the choice open."""
     chosen = _chosen(registry, axes, ("dataset", "encoder", "defense"))
-    for dataset, encoder in itertools.product(chosen["dataset"], chosen["encoder"]):
+    for dataset, encoder, training in itertools.product(chosen["dataset"], chosen["encoder"], trainings(axes)):
         _check_kind(dataset, encoder)
+        _check_training(dataset, training)
     return [
-        Trial(dataset, encoder, defense, seed, _public(registry, dataset, defense, None, public))
-        for dataset, encoder, defense, seed in itertools.product(
-            chosen["dataset"], chosen["encoder"], chosen["defense"], _seeds(axes)
+        Trial(dataset, encoder, defense, seed, _public(registry, dataset, defense, None, public), training=training)
+        for dataset, encoder, training, defense, seed in itertools.product(
+            chosen["dataset"], chosen["encoder"], trainings(axes), chosen["defense"], _seeds(axes)
         )
     ]
 

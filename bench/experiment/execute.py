@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 from bench import modalities, surfaces
 from bench.errors import BenchError, UsageError
-from bench.experiment import provenance, setup
+from bench.experiment import identity, provenance, setup, trained
 from bench.experiment.cells import Cell
 from bench.isolation import guess as guesses
 from bench.isolation import process, sandbox, view
 from bench.records.guesses import pack
-from bench.records.model import AttackRecord, Record
+from bench.records.model import AttackRecord, Encoder, MeasuredUtility, Record
 from bench.scoring import kinds, per_example
 from bench.scoring.kinds import Expected, Scores
 from bench.scoring.truth import Truth
@@ -57,9 +57,13 @@ def execute(
     try:
         with _failing("before the attack"):
             stage("preparing")
-            scene = (scenes or Scenes()).get(cell, about, device, stage, salt)
+            model = trained.obtain(cell, about, device=device, progress=stage) if cell.training else None
+            scene = (scenes or Scenes()).get(cell, about, device, stage, salt, model)
             released = surfaces.build(cell.sees, scene.client)
             found |= _of_scene(about, scene, released)
+            if model is not None:
+                found |= _of_training(cell, found["encoder"], model)
+                cell = trained.facing(cell, model, cell.attacker)
         found["salt"] = salt  # a record is made, and the salt told, only when the attack has ended
         with _failing("around the attack", machine=True):  # nothing that an attack sends may end more than its cell
             outcome = attack(cell, scene, released, device, limits, stage)
@@ -94,7 +98,7 @@ def attack(
             cell.sees,
             released,
             device=device,
-            corpus=scene.truth.corpus,
+            corpus=scene.corpus,
             public=scene.public,
             defense=cell.defense.reference(),
             encoder=encoder(cell) if cell.sealed else cell.encoder.reference(),
@@ -152,6 +156,16 @@ def _of_scene(about: AttackRecord, scene: setup.CellSetup, released: Mapping[str
     }
 
 
+def _of_training(cell: Cell, encoder: Encoder, model: trained.TrainedModel) -> dict[str, Any]:
+    """What the model that the attack faces is good for: its utility, and the record that tells how it was trained."""
+    assert cell.training is not None
+    about = identity.describe_utility(cell.trial, cell.training.asked())
+    return {
+        "encoder": encoder.replace(checkpoint=model.encoder().plugin.fingerprint),
+        "utility": MeasuredUtility(metrics=model.metrics, id=about.id),
+    }
+
+
 def _of_attack(cell: Cell, outcome: process.Outcome, scene: setup.CellSetup, limits: process.Limits) -> dict[str, Any]:
     cost = {
         "release_s": round(scene.release_s, 4),
@@ -183,12 +197,20 @@ class Scenes:
         self._of = ""
         self._last: setup.CellSetup | None = None
 
-    def get(self, cell: Cell, about: AttackRecord, device: str, stage: Stage, salt: str | None) -> setup.CellSetup:
+    def get(
+        self,
+        cell: Cell,
+        about: AttackRecord,
+        device: str,
+        stage: Stage,
+        salt: str | None,
+        model: trained.TrainedModel | None = None,
+    ) -> setup.CellSetup:
         wanted = release_of(about) if salt is None else salt
         # An oracle's randomness goes on from question to question: an attack that asks it gets a fresh one.
         if self._last is None or wanted != self._of or "oracle" in cell.sees:
             self._last = None  # before the next one is made: two would take twice the memory
-            self._last = setup.build(cell, device=device, progress=stage, salt=salt)
+            self._last = setup.build(cell, device=device, progress=stage, salt=salt, model=model)
             self._of = wanted
         return self._last
 
@@ -198,7 +220,8 @@ def release_of(about: AttackRecord) -> str:
     the code."""
     parts = [[plugin.name, plugin.options] for plugin in (about.dataset, about.encoder, about.defense)]
     public = about.public and about.public.model_dump()
-    return json.dumps([parts, public, about.protocol.model_dump(), about.seed], sort_keys=True, default=str)
+    training = [about.training, about.attacker] if about.training else []
+    return json.dumps([parts, public, about.protocol.model_dump(), about.seed, *training], sort_keys=True, default=str)
 
 
 def needed(cell: Cell) -> tuple[Path, ...]:
@@ -210,6 +233,8 @@ def needed(cell: Cell) -> tuple[Path, ...]:
     if folder is not None:
         # A hub's cache holds links into a folder of blobs.
         found += [folder, *sorted({path.resolve().parent for path in folder.rglob("*")} - {folder})]
+        if checkpoint := getattr(cell.encoder.plugin, "checkpoint", ""):
+            found.append(Path(checkpoint))
     return tuple(found)
 
 

@@ -21,6 +21,7 @@ from bench.plugins.registry import Entry, Registry
 from bench.records.model import AttackRecord, Record, UtilityRecord
 from bench.records.store import versions
 from bench.records.values import exact
+from bench.training.options import from_record
 
 R = TypeVar("R", bound=Record)
 # Of the way in which ids are made.
@@ -40,6 +41,8 @@ def describe(cell: Cell) -> AttackRecord:
     about["protocol"] = protocol.as_dict()
     about["sbert"] = _scorer(modality)
     about["sealed"] = cell.sealed
+    if cell.training:
+        about |= {"training": cell.training.asked(), "attacker": cell.attacker}
     return _with_code(AttackRecord.model_validate({**about, "id": identity(about)}), cell)
 
 
@@ -60,7 +63,7 @@ def identity(about: dict[str, Any]) -> str:
     for name in ("protocol", "training"):
         if about.get(name):
             asked[name] = {key: value for key, value in about[name].items() if value is not None}
-    for name in ("sbert", "sealed"):
+    for name in ("sbert", "sealed", "attacker"):
         if about.get(name):
             asked[name] = about[name]
     text = json.dumps(exact(asked), sort_keys=True, default=str)
@@ -70,7 +73,9 @@ def identity(about: dict[str, Any]) -> str:
 def cell_of(registry: Registry, record: AttackRecord) -> Cell:
     """The cell that a record was made from, or is to be made from."""
     axes = {kind: [getattr(record, kind).label] for kind in KINDS} | {"seed": [record.seed]}
+    axes["training"] = [from_record(record.training)]
     sizes = {**record.protocol.model_dump(), "public": record.public and record.public.label}
+    sizes["attacker"] = record.attacker
     (cell,) = cells(registry, axes, sizes, sealed=record.sealed)
     return cell
 
@@ -78,6 +83,7 @@ def cell_of(registry: Registry, record: AttackRecord) -> Cell:
 def trial_of(registry: Registry, record: UtilityRecord) -> Trial:
     """The trial that a training run's record was made from, or is to be made from."""
     axes = {kind: [getattr(record, kind).label] for kind in KINDS if kind != "attack"} | {"seed": [record.seed]}
+    axes["training"] = [from_record(record.training)]
     (trial,) = trials(registry, axes, public=record.public.label if record.public else "")
     return trial
 

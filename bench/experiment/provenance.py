@@ -24,6 +24,7 @@ from bench.records.model import AttackRecord, Record
 from bench.scoring import kinds
 from bench.scoring.metrics import METRICS
 from bench.system.paths import ledger_file
+from bench.training.options import from_record
 
 Find = Callable[[str, str], Entry]
 """the plugin of a kind and a name, such as `Registry.get`"""
@@ -32,7 +33,7 @@ HOME = ROOT if IN_CHECKOUT else Path(__file__).resolve().parent.parent.parent
 """the folder that holds bench/, and in a checkout the plugins' folders, too"""
 COUNTED = (
     *("bench.types", "bench.arrays", "bench.system.seeds", "bench.system.text", "bench.plugins.protocol"),
-    *("bench.toolkit", "bench.encoders", "bench.modalities", "bench.surfaces", "bench.experiment"),
+    *("bench.toolkit", "bench.encoders", "bench.modalities", "bench.surfaces", "bench.training", "bench.experiment"),
     *("bench.scoring.metrics", "bench.scoring.kinds", "bench.scoring.similarity", "bench.scoring.intervals"),
     *("bench.scoring.per_example", "bench.scoring.truth"),
     *("bench.isolation.view", "bench.isolation.child", "bench.attacks", "bench.defenses", "bench.datasets"),
@@ -45,7 +46,11 @@ SURFACE = (
 SCORING = ("bench.experiment.execute:score", "bench.scoring.per_example:of")
 # Functions of the modality, which is looked up by name (bench.modalities).
 ENCODING = ("content", "joined", "encode")
-TRAINING = ("bench.experiment.utility:measure", "bench.experiment.training:Training")
+TRAINING = ("bench.experiment.utility:measure", "bench.training.frozen:Training")
+FINETUNING = (
+    *("bench.training.checkpoints:obtain", "bench.training.search:choose", "bench.experiment.trained:TrainedModel"),
+    *("bench.experiment.trained:_job", "bench.encoders.finetuned:FinetunedEncoder"),
+)
 
 
 @dataclass(frozen=True)
@@ -98,8 +103,10 @@ def entry_points(record: Record, find: Find) -> dict[str, tuple[str, ...]]:
         "encoder": (_class(find("encoder", record.encoder.name)),),
         "defense": (_class(find("defense", record.defense.name)),),
     }
+    if from_record(getattr(record, "training", None)):
+        found["training"] = FINETUNING
     if not isinstance(record, AttackRecord):
-        return {**found, "training": (*TRAINING, *modalities.entry_points(modality, *ENCODING))}
+        return {"training": (*TRAINING, *modalities.entry_points(modality, *ENCODING)), **found}
     seen = [word for word in SURFACES if word in record.attack.sees]
     used = [function for word in seen for function in surfaces.get(word).uses]
     return {

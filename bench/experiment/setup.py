@@ -20,13 +20,16 @@ from bench.modalities.text import encode_texts
 from bench.plugins.protocol import Protocol
 from bench.scoring.truth import Truth
 from bench.surfaces import Client
-from bench.system.seeds import generator
+from bench.system.seeds import entropy, generator
 from bench.toolkit import mixing
 from bench.toolkit.corpus import Corpus
+from bench.training.epochs import over_epochs
+from bench.training.finetune import rows_of
 from bench.types import Examples, Key, Release
 
 if TYPE_CHECKING:
-    from bench.experiment.cells import Cell, Trial
+    from bench.experiment.cells import Cell, Chosen, Trial
+    from bench.experiment.trained import TrainedModel
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class CellSetup:
 
     truth: Truth
     client: Client
+    corpus: Corpus
+    """the attacker's, with the vectors of the encoder that the attacker holds"""
     public: Corpus | None
     release_s: float
     oracle: Callable[[Floats], Floats]
@@ -72,7 +77,10 @@ def pool(cell: Cell) -> tuple[Examples, str, int]:
 def protocol_for(cell: Cell) -> Protocol:
     """The cell's protocol, trimmed to a data set that is smaller than the paper's unless the user fixed the size."""
     data, _, start = pool(cell)
-    available = len(set(data.texts)) if start == 0 else len(set(data.texts[start:]) - set(data.texts[:start]))
+    if (rows := trained_on(cell)) is not None:
+        available = len({data.texts[i] for i in rows})
+    else:
+        available = len(set(data.texts)) if start == 0 else len(set(data.texts[start:]) - set(data.texts[:start]))
     protocol = cell.protocol
     if not cell.fixed_size:
         protocol = protocol.fitted(available)
@@ -83,41 +91,79 @@ def protocol_for(cell: Cell) -> Protocol:
     return replace(protocol)  # checked once more, with the numbers that will be used
 
 
-def build(cell: Cell, *, device: str, progress: Progress, salt: str | None = None) -> CellSetup:
-    """`salt` goes into all of the key's randomness, so that who does not know it cannot draw the key again."""
+def trained_on(cell: Cell) -> Ints | None:
+    """Rows that may be private because a client trains on them; None where any may."""
+    if cell.training is None or cell.protocol.split != "train":
+        return None
+    train, fingerprint = load(cell.dataset.plugin, "train")
+    return rows_of(train, cell.training, cell.seed, (fingerprint,))[0]
+
+
+def build(
+    cell: Cell, *, device: str, progress: Progress, salt: str | None = None, model: TrainedModel | None = None
+) -> CellSetup:
+    """`salt` goes into all of the key's randomness, so that who does not know it cannot draw the key again.
+
+    `model` is the trained encoder, where the cell has one.
+    """
     protocol = protocol_for(cell)
     data, fingerprint, start = pool(cell)
     secret = (salt,) if salt else ()
     rng = generator(cell.seed, "private", fingerprint, protocol.as_dict(), *secret)
-    rows, candidates = choose(data.texts, protocol, rng, start)
+    rows, candidates = choose(data.texts, protocol, rng, start, trained_on(cell))
     private = data.take(rows)
+    held = cell if model is None else replace(cell, encoder=model.encoder(cell.attacker))
+    cell = cell if model is None else replace(cell, encoder=model.encoder())
     vectors = encode(cell, data.take(np.concatenate([rows, candidates])), device, progress)
     texts = [data.texts[i] for i in candidates]
-    corpus = Corpus(texts, vectors[len(rows) :], device, known=int((candidates < start).sum()))
+    known = int((candidates < start).sum())
+    corpus = Corpus(texts, vectors[len(rows) :], device, known=known)
     public = public_corpus(cell, device, progress)
     if public is not None and public.vectors.shape[1] != vectors.shape[1]:
         raise DataError(f"public vectors have {public.vectors.shape[1]} dimensions, private ones {vectors.shape[1]}")
+    seen, seen_public = corpus, public
+    if held.encoder != cell.encoder:
+        seen = Corpus(texts, encode(held, data.take(candidates), device, progress), device, known=known)
+        seen_public = public_corpus(held, device, progress)
     words = ("release", cell.defense.name, cell.defense.options, fingerprint, protocol.as_dict(), *secret)
     mine = vectors[: len(rows)]
     progress("releasing")
     began = time.perf_counter()
-    release, key = cell.defense.plugin.release(
-        mine, private.targets(), public, generator(cell.seed, *words), epochs=protocol.epochs
-    )
+    rng = generator(cell.seed, *words)
+    if moving := model.released(protocol.epochs) if model else []:
+        release, key = over_epochs(
+            cell.defense.plugin,
+            (encode_afresh(each, private.texts, device, cell.seed, at) for at, each in enumerate(moving)),
+            private.targets(),
+            public,
+            rng,
+        )
+    else:
+        release, key = cell.defense.plugin.release(mine, private.targets(), public, rng, epochs=protocol.epochs)
     seconds = time.perf_counter() - began
     _check_release(release, key, mine, cell.defense.name)
     return CellSetup(
         Truth(private, mine, key, corpus, data.labels[candidates]),
         Client(cell.seed, cell.encoder.plugin, cell.encoder.name, private, release, key),
-        public,
+        seen,
+        seen_public,
         seconds,
         _oracle(cell, key, private.targets().shape[1], public, generator(cell.seed, "oracle", *words)),
     )
 
 
-def choose(texts: Sequence[str], protocol: Protocol, rng: np.random.Generator, start: int = 0) -> tuple[Ints, Ints]:
-    """Rows of the private examples, all of different text and none before `start`, and of the corpus, in order."""
-    _, first = np.unique(np.array(texts, dtype=object), return_index=True)
+def choose(
+    texts: Sequence[str], protocol: Protocol, rng: np.random.Generator, start: int = 0, allowed: Ints | None = None
+) -> tuple[Ints, Ints]:
+    """Rows of the private examples, all of different text and none before `start`, and of the corpus, in order.
+
+    Private examples are drawn from the rows `allowed`, where these are given.
+    """
+    if allowed is not None:
+        _, at = np.unique(np.array([texts[i] for i in allowed], dtype=object), return_index=True)
+        first = allowed[at]
+    else:
+        _, first = np.unique(np.array(texts, dtype=object), return_index=True)
     rows = rng.choice(np.sort(first[first >= start]), protocol.examples, replace=False)
     covered = rows[: round(protocol.coverage * len(rows))]
     hidden = {texts[i] for i in rows[len(covered) :]}  # every copy of an uncovered text has to go
@@ -132,6 +178,16 @@ def choose(texts: Sequence[str], protocol: Protocol, rng: np.random.Generator, s
 
 def encode(cell: Trial, examples: Examples, device: str, progress: Progress) -> Floats:
     return modalities.of(examples).encode(cell.encoder.plugin, cell.encoder.name, examples, device, progress)
+
+
+def encode_afresh(encoder: Chosen, texts: Sequence[str], device: str, seed: int, epoch: int) -> Floats:
+    """The vectors of one released epoch: not from the cache, where dropout makes them different each time."""
+    import torch
+
+    with torch.random.fork_rng(devices=[] if device == "cpu" else None):
+        torch.manual_seed(entropy(seed, "released with dropout", epoch) % (1 << 63))
+        vectors = encoder.plugin.encode(texts, device)
+    return batching.check_vectors(vectors, len(texts), f"encoder {encoder.name}")
 
 
 def prepare(trial: Trial, device: str, progress: Progress) -> None:

@@ -47,6 +47,8 @@ class SuiteTable(BaseModel):
 
     dataset: Names | None = None
     encoder: Names | None = None
+    training: Names | None = None
+    """frozen, or finetuned:option=value,..."""
     defense: Names | None = None
     seed: Seeds | None = None
 
@@ -63,6 +65,7 @@ class AttackTable(SuiteTable):
     coverage: float | None = None
     split: Literal["train", "dev"] | None = None
     public: str | None = None
+    attacker: Literal["current", "stale", "initial"] | None = None
     samples: NotNegative = 0
     """questions whose answers are kept in records of the first seed"""
     answers: bool = False

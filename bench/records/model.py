@@ -66,6 +66,8 @@ class Dataset(Plugin):
 class Encoder(Plugin):
     fingerprint: str | None = None
     dim: int | None = None
+    checkpoint: str | None = None
+    """what a training made of it: hash of the weights that the attack faced"""
 
 
 class Attack(Plugin):
@@ -203,6 +205,12 @@ class Record(Part):
     error: str | None = None
 
     @property
+    def finetuned(self) -> dict[str, Any] | None:
+        """How the encoder was trained through the defense; None: it is frozen."""
+        asked = getattr(self, "training", None)
+        return asked if asked and "kind" in asked else None
+
+    @property
     def claimed(self) -> Budget | None:
         return _budget(self.notes.get("nominal"))
 
@@ -220,6 +228,10 @@ class Record(Part):
 class AttackRecord(Record):
     attack: Attack
     protocol: Sizes
+    training: Options | None = None
+    """how the encoder was trained through the defense; None: it is frozen"""
+    attacker: Literal["current", "stale", "initial"] | None = None
+    """which weights of a trained encoder the attacker held"""
     sbert: str | None = None
     """fingerprint of the weights by which answers are compared in meaning"""
     sealed: bool = False

@@ -28,9 +28,14 @@ log = logging.getLogger(__name__)
 
 def path_of(folder: Path, record: Record) -> Path:
     place = folder / UTILITY if isinstance(record, UtilityRecord) else folder
+    return place / f"{configuration(record)}.s{record.seed}.{record.id}.json"
+
+
+def configuration(record: Record) -> str:
+    """The names of a record's parts, by which its file begins."""
     last = record.attack.name if isinstance(record, AttackRecord) else UTILITY
-    parts = (record.dataset.name, record.encoder.name, record.defense.name, last)
-    return place / f"{'.'.join(parts)}.s{record.seed}.{record.id}.json"
+    trained = f"-{record.finetuned['kind']}" if record.finetuned else ""
+    return ".".join((record.dataset.name, f"{record.encoder.name}{trained}", record.defense.name, last))
 
 
 def save(folder: Path, record: R) -> R:

@@ -89,7 +89,7 @@ class RemainingTime:
 
 def configuration(about: Record) -> str:
     """The names of a task's parts, as they stand in its file's name."""
-    return ".".join((about.dataset.name, about.encoder.name, about.defense.name, _attack(about)))
+    return store.configuration(about)
 
 
 def resources(record: Record) -> Resources | None:

@@ -37,12 +37,13 @@ class TextsToEncode:
 
 
 def texts_of(tasks: Iterable[Task[Record]]) -> list[TextsToEncode]:
-    """One for each data set and encoder; pictures, and encoders without a fingerprint, are not cached."""
+    """One for each data set and encoder; pictures, and encoders without a fingerprint or in training, are left out."""
     found: dict[tuple[str, str], TextsToEncode] = {}
     groups: set[str] = set()
     for task in tasks:
         subject = task.subject
         cached = "text" in subject.dataset.info.on and hasattr(subject.encoder.plugin, "fingerprint")
+        cached = cached and subject.training is None  # a trained encoder is there only when it has been trained
         if not cached or task.group in groups:
             continue
         groups.add(task.group)

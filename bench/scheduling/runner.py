@@ -27,7 +27,7 @@ def run(tasks: Sequence[Task[R]], settings: RunSettings, progress: Progress) -> 
     planned, errors = describe(tasks)
     for task, error in errors:
         progress.note(f"{task.title}: {error}")
-    trained = _training_for(planned, progress) if settings.utility else {}
+    trained = _training_for(planned, settings.utility, progress)
     done: dict[str, Record] = {}
     todo: dict[str, Task[Record]] = {}
     wanted: list[Task[Record]] = [*planned, *trained.values()]
@@ -41,7 +41,8 @@ def run(tasks: Sequence[Task[R]], settings: RunSettings, progress: Progress) -> 
         progress.note(note)
     try:
         if todo:
-            Dispatcher(settings, stored, progress, done, began).run(list(todo.values()))
+            for some in _in_order(list(todo.values())):
+                Dispatcher(settings, stored, progress, done, began).run(some)
         else:
             progress.plan(len(done), 0, noun=noun(wanted))
         for id_, training in trained.items():
@@ -67,11 +68,21 @@ def describe(tasks: Iterable[Task[R]]) -> tuple[list[Task[R]], list[tuple[Task[R
     return planned, errors
 
 
-def _training_for(tasks: Sequence[Task[Record]], progress: Progress) -> dict[str, TrainingTask]:
-    """The training run that each attacked cell needs, by the cell's id; attacks on one defense share it."""
+def _in_order(tasks: list[Task[Record]]) -> list[list[Task[Record]]]:
+    """Trainings of encoders first: attacks on what they release need the checkpoints."""
+    first = [task for task in tasks if isinstance(task, TrainingTask) and task.trial.training]
+    rest = [task for task in tasks if task not in first]
+    return [some for some in (first, rest) if some]
+
+
+def _training_for(tasks: Sequence[Task[Record]], utility: bool, progress: Progress) -> dict[str, TrainingTask]:
+    """The training run that each attacked cell needs, by the cell's id; attacks on one defense share it.
+
+    A cell with a trained encoder needs one whether or not its `utility` was asked for.
+    """
     found: dict[str, TrainingTask] = {}
     for task in tasks:
-        if isinstance(task, AttackTask):
+        if isinstance(task, AttackTask) and (utility or task.cell.training):
             training = TrainingTask(task.cell.trial)
             try:
                 _ = training.about

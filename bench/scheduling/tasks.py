@@ -17,7 +17,7 @@ from bench.errors import BenchError
 from bench.experiment import identity, utility
 from bench.experiment.cells import Cell, Trial
 from bench.experiment.execute import Result, Scenes, Stage, execute, release_of
-from bench.experiment.training import Training
+from bench.training.frozen import Training
 from bench.isolation.process import Limits
 from bench.plugins.registry import Registry
 from bench.records.model import AttackRecord, Record, UtilityRecord
@@ -111,15 +111,17 @@ class AttackTask(Task[AttackRecord]):
 
 @dataclass(frozen=True)
 class TrainingTask(Task[UtilityRecord]):
-    """A training run on the releases of a defense."""
+    """A training run on the releases of a defense: of a head or, if the trial says so, of the encoder along with it."""
 
     trial: Trial
-    training: Training = field(default_factory=Training)
+    head: Training = field(default_factory=Training)
+    """how the head is trained on frozen vectors"""
     noun = "training runs"
 
     @cached_property
     def about(self) -> UtilityRecord:
-        return identity.describe_utility(self.trial, vars(self.training))
+        finetuned = self.trial.training
+        return identity.describe_utility(self.trial, finetuned.asked() if finetuned else vars(self.head))
 
     @property
     def subject(self) -> Trial:
@@ -157,7 +159,8 @@ class PickledTask:
         if isinstance(self.about, AttackRecord):
             task = AttackTask(replace(identity.cell_of(registry, self.about), **self.kept))
         elif isinstance(self.about, UtilityRecord):
-            task = TrainingTask(identity.trial_of(registry, self.about), Training(**self.about.training))
+            trial = identity.trial_of(registry, self.about)
+            task = TrainingTask(trial) if trial.training else TrainingTask(trial, Training(**self.about.training))
         found = task.about
         if (found.id, found.code) != (self.about.id, self.about.code):
             what = "other code" if found.id == self.about.id else f"another cell ({found.id})"

@@ -134,7 +134,9 @@ def _apply_torch(vectors: Any, key: Key, public: Corpus | None) -> Any:
     out = mix(vectors, key.members, _scaled(key, slice(None)))
     if key.public is not None:
         assert public is not None
-        shared = torch.as_tensor(np.asarray(public.vectors), device=vectors.device, dtype=vectors.dtype)
+        shared: Any = public.vectors  # a tensor, where the public sentences are encoded by a model that learns
+        if not _is_tensor(shared):
+            shared = torch.as_tensor(np.asarray(shared), device=vectors.device, dtype=vectors.dtype)
         out = out + mix(shared, key.public, key.weights)
     if key.noise is not None:
         out = out + torch.as_tensor(key.noise, device=vectors.device, dtype=vectors.dtype)

@@ -12,7 +12,7 @@ import pytest
 
 from bench.experiment import identity
 from bench.experiment.cells import Cell
-from bench.experiment.training import Training
+from bench.training.frozen import Training
 from bench.modalities import text
 from bench.records.model import AttackRecord, UtilityRecord
 from tests.helpers.cells import SMALL, small_cell, small_trial

@@ -12,7 +12,7 @@ import pytest
 from bench import Examples
 from bench.errors import DataError
 from bench.experiment import utility
-from bench.experiment.training import Training, fit
+from bench.training.frozen import Training, fit
 from tests.helpers.cli import PLUGINS
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -11,7 +11,7 @@ import pytest
 from bench.errors import BenchError, DataError, Interrupted
 from bench.experiment import utility
 from bench.experiment.cells import trials
-from bench.experiment.training import Training
+from bench.training.frozen import Training
 from bench.plugins.registry import Registry
 from bench.records import store
 from bench.records.model import Record

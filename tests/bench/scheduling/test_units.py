@@ -14,7 +14,7 @@ from bench.errors import BenchError
 from bench.experiment import setup
 from bench.experiment.cells import Cell
 from bench.experiment.execute import Scenes
-from bench.experiment.training import Training
+from bench.training.frozen import Training
 from bench.isolation.process import Limits
 from bench.plugins.registry import Registry
 from bench.records.model import UtilityRecord

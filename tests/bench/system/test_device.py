@@ -21,7 +21,7 @@ from bench.defenses.texthide import TextHide
 from bench.encoders import batching
 from bench.encoders.lenet import LeNet
 from bench.errors import UsageError
-from bench.experiment import training as training_module
+from bench.training import frozen as training_module
 from bench.isolation import view as views
 from bench.surfaces.labels import Labels
 from bench.system import device

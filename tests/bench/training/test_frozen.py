@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from bench.experiment.training import Training, fit, one_thread
+from bench.training.frozen import Training, fit, one_thread
 
 QUICK = Training(epochs=4, batch=16, rate=1e-2)
 LONGER = Training(epochs=20, batch=8, rate=5e-3)
