@@ -12,7 +12,7 @@ from bench.records.model import AttackRecord
 def leak_rows(records: Sequence[AttackRecord]) -> list[dict[str, Any]]:
     groups: dict[tuple[str, ...], list[AttackRecord]] = {}
     for record in records:
-        names = (record.dataset.label, record.encoder.label, record.defense.label, record.attack.label)
+        names = (record.dataset.label, record.model, record.defense.label, record.attack.label)
         groups.setdefault((*names, record.protocol.model_dump_json()), []).append(record)
     return [_row(group) for group in groups.values()]
 
@@ -24,6 +24,7 @@ def _row(group: Sequence[AttackRecord]) -> dict[str, Any]:
     return {
         "dataset": first.dataset.label,
         "encoder": first.encoder.label,
+        "training": first.finetuned.label if first.finetuned else "frozen",
         "defense": first.defense.label,
         "attack": first.attack.label,
         "metric": metric,

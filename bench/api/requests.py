@@ -17,7 +17,7 @@ from bench.api.objects import name_plugin
 from bench.errors import UsageError
 from bench.plugins.options import split
 from bench.plugins.registry import Registry
-from bench.training.options import parse
+from bench.plugins.training import parse
 
 if TYPE_CHECKING:
     from bench.experiment.cells import Cell, Trial

@@ -98,6 +98,7 @@ def _rows(record: Record) -> Iterator[dict[str, Any]]:
         "seed": record.seed,
         "dataset": record.dataset.label,
         "encoder": record.encoder.label,
+        "training": record.finetuned.label if record.finetuned else "frozen",
         "defense": record.defense.label,
     }
     metrics: dict[str, dict[str, Any]] = {}

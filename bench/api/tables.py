@@ -78,8 +78,8 @@ def _failures(records: Sequence[Record]) -> Iterator[Text]:
 def _attack_tables(records: Sequence[AttackRecord]) -> Iterator[Table | Text]:
     """A table for each data set and encoder; beside each value, in brackets, what a random guess reaches."""
     names = [m for m in METRICS if any(m in r.metrics for r in records)]
-    for place in dict.fromkeys((r.dataset.label, r.encoder.label) for r in records):
-        yield _attack_table([r for r in records if (r.dataset.label, r.encoder.label) == place], names)
+    for place in dict.fromkeys((r.dataset.label, r.model) for r in records):
+        yield _attack_table([r for r in records if (r.dataset.label, r.model) == place], names)
     lines = metric_legend(names)
     if lines:
         yield Text("\n".join(lines), style="dim")
@@ -87,7 +87,7 @@ def _attack_tables(records: Sequence[AttackRecord]) -> Iterator[Table | Text]:
 
 def _attack_table(records: Sequence[AttackRecord], names: Sequence[str]) -> Table:
     data = records[0].dataset
-    title = f"{data.label} · {records[0].encoder.label} · {data.examples} private examples"
+    title = f"{data.label} · {records[0].model} · {data.examples} private examples"
     if data.candidates is not None:
         title += f" among {data.candidates:,} candidates"
     lines = [RecordLine(record) for record in records]

@@ -63,6 +63,8 @@ def _seeds(records: Sequence[Record]) -> list[str]:
 
 def _sizes(record: AttackRecord) -> list[str]:
     sizes = {**record.protocol.to_dict(), "public": record.public.label if record.public else None}
+    if record.finetuned:
+        sizes |= {"training": record.finetuned.label, "attacker": record.attacker}
     return [
         word
         for name, value in sizes.items()
@@ -72,6 +74,8 @@ def _sizes(record: AttackRecord) -> list[str]:
 
 
 def _training(record: UtilityRecord) -> list[str]:
+    if record.finetuned:
+        return ["--training", record.finetuned.label]
     shared = ["--shared-layer"] if record.training.get("shared") else []
     return ["--train-epochs", str(record.training["epochs"]), *shared]
 

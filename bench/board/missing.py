@@ -76,16 +76,17 @@ def _count_cells(suite: SuiteCoverage, cells: Sequence[Cell], records: Sequence[
     examples: dict[tuple[Any, ...], set[int]] = defaultdict(set)
     for r in records:
         size = (r.protocol.epochs, r.protocol.candidates, r.protocol.coverage, r.protocol.split)
-        names = (r.dataset.label, r.encoder.label, r.defense.label, r.attack.label)
+        names = (r.dataset.label, r.model, r.attacker, r.defense.label, r.attack.label)
         examples[*names, r.seed, r.public and r.public.label, *size].add(r.protocol.examples)
     for cell in cells:
         wanted = cell.protocol
         size = (wanted.epochs, wanted.candidates, wanted.coverage, wanted.split)
-        names = (cell.dataset.label, cell.encoder.label, cell.defense.label, cell.attack.label)
+        attacker = cell.attacker if cell.training else None
+        names = (cell.dataset.label, cell.model, attacker, cell.defense.label, cell.attack.label)
         found = examples[*names, cell.seed, cell.public and cell.public.label, *size]
         # A data set that is smaller than the paper's is taken whole.
         answered = any(n == wanted.examples or (n < wanted.examples and not cell.fixed_size) for n in found)
-        suite.count(cell.dataset.label, cell.encoder.label, answered)
+        suite.count(cell.dataset.label, cell.model, answered)
 
 
 def _count_trials(
@@ -93,7 +94,7 @@ def _count_trials(
 ) -> None:
     epochs: dict[tuple[Any, ...], set[int]] = defaultdict(set)
     for r in records:
-        epochs[r.dataset.label, r.encoder.label, r.defense.label, r.seed].add(r.training["epochs"])
+        epochs[r.dataset.label, r.model, r.defense.label, r.seed].add(r.training["epochs"])
     for trial, wanted in trials:
-        found = epochs[trial.dataset.label, trial.encoder.label, trial.defense.label, trial.seed]
-        suite.count(trial.dataset.label, trial.encoder.label, wanted in found if wanted else bool(found))
+        found = epochs[trial.dataset.label, trial.model, trial.defense.label, trial.seed]
+        suite.count(trial.dataset.label, trial.model, wanted in found if wanted else bool(found))

@@ -49,7 +49,7 @@ def cell(records: Sequence[AttackRecord], stale: StaleRecords) -> BoardCell:
     values: Sequence[float | None] = main or [None] * len(PooledMetric._fields)
     return BoardCell(
         dataset=first.dataset.label,
-        encoder=first.encoder.label,
+        encoder=first.model,
         defense=first.defense.label,
         attack=first.attack.label,
         sees=list(first.attack.sees),

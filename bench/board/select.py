@@ -78,13 +78,13 @@ def by_suite(
 
 def attack_experiment(record: AttackRecord) -> tuple[str, ...]:
     """What two records of an attack share that differ in nothing but the seed."""
-    names = (record.dataset.label, record.encoder.label, record.defense.label, record.attack.label)
+    names = (record.dataset.label, record.model, record.defense.label, record.attack.label)
     return (*names, protocol(record), record.public.label if record.public else "")
 
 
 def training_experiment(record: UtilityRecord) -> tuple[str, ...]:
     """The same for records of utility."""
-    return (record.dataset.label, record.encoder.label, record.defense.label, training_key(record))
+    return (record.dataset.label, record.model, record.defense.label, training_key(record))
 
 
 def training_key(record: UtilityRecord) -> str:
@@ -103,6 +103,8 @@ def protocol(record: AttackRecord) -> str:
         parts.append(f"queries from {size.split}")
     if record.public and "public" in record.attack.sees:
         parts.append(f"public {record.public.name}")
+    if record.attacker not in (None, "current"):
+        parts.append(f"attacker holds the {record.attacker} encoder")
     if record.sealed:
         parts.append("sealed")
     return ", ".join(parts)

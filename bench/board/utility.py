@@ -136,7 +136,7 @@ def _row(
 
 
 def _labels(record: UtilityRecord) -> tuple[str, str, str]:
-    return record.dataset.label, record.encoder.label, record.defense.label
+    return record.dataset.label, record.model, record.defense.label
 
 
 def _values(records: Sequence[UtilityRecord], metric: str) -> list[float]:

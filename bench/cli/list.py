@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-LISTS = ("attacks", "defenses", "datasets", "encoders", "suites")
+LISTS = ("attacks", "defenses", "datasets", "encoders", "trainings", "suites")
 Row = dict[str, Any]
 
 
@@ -50,6 +50,10 @@ def _found(what: str | None, files: tuple[str, ...]) -> dict[str, list[Row]]:
 
 
 def _rows(registry: Any, kind: str) -> list[Row]:
+    if kind == "trainings":
+        from bench.plugins.training import described
+
+        return described()
     if kind == "suites":
         from bench.experiment.suites import suites
 

@@ -39,7 +39,9 @@ def add(commands: Any) -> None:
     size.add_argument("--public", metavar="NAME", help="public corpus, where one is wanted (default: the data set's)")
     size.add_argument("--coverage", type=float, metavar="F", help="share of the private examples in that corpus")
     size.add_argument(
-        "--attacker", metavar="WHO", help="weights of a trained encoder that the attacker holds: current (default), "
+        "--attacker",
+        metavar="WHO",
+        help="weights of a trained encoder that the attacker holds: current (default), "
         "stale (an epoch older) or initial (as downloaded)",
     )
     run.add_argument("--utility", action="store_true", help="also train on the releases: what the defense costs")

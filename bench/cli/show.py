@@ -69,6 +69,15 @@ def show(found: StoredRecord) -> None:
         console.print(f"        {printable(said)}", markup=False, soft_wrap=True)
 
 
+def _training(record: Record) -> str:
+    from bench.records.model import AttackRecord, UtilityRecord
+
+    if record.finetuned is None:
+        return _pairs(record.training) if isinstance(record, UtilityRecord) else "frozen"
+    holds = f"; the attacker holds the {record.attacker} encoder" if isinstance(record, AttackRecord) else ""
+    return f"{record.finetuned.label} (checkpoint {record.encoder.checkpoint}){holds}"
+
+
 def _facts(record: Record) -> Iterator[tuple[str, str]]:
     from bench.board.formats import record_epsilon
     from bench.board.select import protocol
@@ -80,7 +89,11 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
     for kind in ("dataset", "encoder", "defense", "attack", "public"):
         yield kind, _plugin(getattr(record, kind, None))
     yield "protocol", f"{protocol(attack)}; {_pairs(attack.protocol.to_dict())}" if attack else ""
-    yield "training", _pairs(record.training) if isinstance(record, UtilityRecord) else ""
+    yield "training", _training(record)
+    yield (
+        "utility",
+        f"{_pairs(attack.utility.metrics)} on dev (record {attack.utility.id})" if attack and attack.utility else "",
+    )
     yield "seed", str(record.seed)
     yield "sealed", f"salt {attack.salt}; tried {attack.tried}" if attack and attack.sealed else ""
     yield "suites", ", ".join(f"{name} version {n}" for name, n in sorted(record.suites.items())) or "none"

@@ -14,7 +14,7 @@ def add(commands: Any) -> None:
     utility = commands.add_parser(
         "utility",
         help="what a defense costs in accuracy",
-        description="Trains the papers' head on released encodings, and with --training finetuned the encoder along with "
+        description="Trains the papers' head on released encodings, with --training finetuned the encoder along with "
         "it, and judges the model on dev by the task's own metric. The undefended figure (none) is measured beside it.",
     )
     utility.add_argument("--defense", action="append", metavar="NAME[:OPTIONS]", help="repeat for several")

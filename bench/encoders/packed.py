@@ -40,7 +40,7 @@ _MPNET = {
 }
 FAMILIES = {"bert": _BERT, "roberta": _BERT, "xlm-roberta": _BERT, "camembert": _BERT, "mpnet": _MPNET}
 # Families whose positions are counted from behind the padding token's number.
-_OFFSET = ("roberta", "xlm-roberta", "camembert", "mpnet")
+_OFFSET = ("roberta", "xlm-roberta", "camembert")
 _EMBEDDINGS = {
     "word": "word_embeddings.weight",
     "position": "position_embeddings.weight",
@@ -77,12 +77,16 @@ class Architecture:
                 f"training through a defense knows encoders of the families {', '.join(FAMILIES)}, and "
                 f"{folder.name} is {family or 'no transformer'}: choose another --encoder, or --training frozen"
             )
-        if config.get("hidden_act", "gelu") != "gelu" or config.get("position_embedding_type", "absolute") != "absolute":
+        if (
+            config.get("hidden_act", "gelu") != "gelu"
+            or config.get("position_embedding_type", "absolute") != "absolute"
+        ):
             raise UsageError(
                 f"training through a defense knows gelu and absolute positions, and {folder.name} has others: "
                 "choose another --encoder, or --training frozen"
             )
         offset = config["pad_token_id"] + 1 if family in _OFFSET else 0
+        offset = 2 if family == "mpnet" else offset  # whatever its configuration says
         return cls(
             family,
             config["hidden_size"],

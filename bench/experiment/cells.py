@@ -15,7 +15,7 @@ from bench.plugins.decorators import Info, info
 from bench.plugins.options import split
 from bench.plugins.protocol import Protocol
 from bench.plugins.registry import Entry, Registry
-from bench.training.options import ATTACKERS, Attacker, Finetuned, parse
+from bench.plugins.training import ATTACKERS, Attacker, Finetuned, parse
 
 AXES = ("dataset", "encoder", "training", "defense", "attack", "seed")
 SIZES = ("examples", "epochs", "candidates", "coverage", "split", "public", "attacker")

@@ -18,10 +18,10 @@ from bench.experiment.provenance import code_of
 from bench.experiment.setup import load, protocol_for
 from bench.plugins.protocol import Protocol
 from bench.plugins.registry import Entry, Registry
+from bench.plugins.training import from_record
 from bench.records.model import AttackRecord, Record, UtilityRecord
 from bench.records.store import versions
 from bench.records.values import exact
-from bench.training.options import from_record
 
 R = TypeVar("R", bound=Record)
 # Of the way in which ids are made.

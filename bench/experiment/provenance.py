@@ -17,6 +17,7 @@ from bench.errors import UsageError
 from bench.plugins import source
 from bench.plugins.decorators import SURFACES
 from bench.plugins.registry import Entry, Registry
+from bench.plugins.training import from_record
 from bench.records import ledger
 from bench.records.fingerprint import Reader
 from bench.records.ledger import Ledger
@@ -24,7 +25,6 @@ from bench.records.model import AttackRecord, Record
 from bench.scoring import kinds
 from bench.scoring.metrics import METRICS
 from bench.system.paths import ledger_file
-from bench.training.options import from_record
 
 Find = Callable[[str, str], Entry]
 """the plugin of a kind and a name, such as `Registry.get`"""

@@ -14,13 +14,13 @@ from bench.errors import UsageError
 from bench.experiment import setup
 from bench.experiment.cells import Cell, Chosen, Trial
 from bench.plugins.registry import Entry
+from bench.plugins.training import Attacker, Finetuned
 from bench.records.model import Record
 from bench.records.values import exact
 from bench.training import checkpoints, search
 from bench.training.checkpoints import Trained
 from bench.training.finetune import Job
 from bench.training.judging import metrics_for
-from bench.training.options import Attacker, Finetuned
 
 Progress = Callable[[str], None]
 # Components whose code decides what a training ends with.

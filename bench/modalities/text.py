@@ -10,6 +10,7 @@ import numpy as np
 
 from bench.arrays import Floats
 from bench.encoders import batching
+from bench.errors import UsageError
 from bench.toolkit.networks import Victim, head_weights
 from bench.types import Examples, Key
 
@@ -48,6 +49,10 @@ def encode_texts(encoder: Any, name: str, texts: Sequence[str], device: str, pro
 
 def victim(encoder: Any, name: str, private: Examples, key: Key, dim: int, rng: np.random.Generator) -> Victim:
     weights = head_weights(dim, private.targets().shape[1], HEAD_LAYERS, rng)
+    if trained := getattr(encoder, "head", None):  # a head that was trained along with the encoder
+        if trained.keys() != weights.keys():
+            raise UsageError("gradients are released of a head with ReLU alone: take head=relu in --training")
+        weights = trained
     return Victim(weights, classes=bool(private.classes))
 
 

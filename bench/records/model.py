@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from bench.plugins.decorators import ON
+from bench.plugins.training import Finetuned, from_record
 from bench.records.values import Number, Options, Part, Plain, rounded
 
 SCHEMA = 2
@@ -205,10 +206,14 @@ class Record(Part):
     error: str | None = None
 
     @property
-    def finetuned(self) -> dict[str, Any] | None:
+    def finetuned(self) -> Finetuned | None:
         """How the encoder was trained through the defense; None: it is frozen."""
-        asked = getattr(self, "training", None)
-        return asked if asked and "kind" in asked else None
+        return from_record(getattr(self, "training", None))
+
+    @property
+    def model(self) -> str:
+        """The encoder, and how it was trained, as one would type it."""
+        return f"{self.encoder.label} {self.finetuned.label}" if self.finetuned else self.encoder.label
 
     @property
     def claimed(self) -> Budget | None:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from bench.errors import BenchError, DataError
+from bench.plugins.training import FINETUNED
 from bench.records.model import SCHEMA, AttackRecord, Record, UtilityRecord
 from bench.system.files import write_text
 from bench.system.validation import explain
@@ -34,7 +35,7 @@ def path_of(folder: Path, record: Record) -> Path:
 def configuration(record: Record) -> str:
     """The names of a record's parts, by which its file begins."""
     last = record.attack.name if isinstance(record, AttackRecord) else UTILITY
-    trained = f"-{record.finetuned['kind']}" if record.finetuned else ""
+    trained = f"-{FINETUNED}" if record.finetuned else ""
     return ".".join((record.dataset.name, f"{record.encoder.name}{trained}", record.defense.name, last))
 
 

@@ -76,7 +76,7 @@ def _row(about: Record, state: Literal["on record", "stale", "to run"], history:
     return PlannedTask(
         id=about.id,
         dataset=about.dataset.label,
-        encoder=about.encoder.label,
+        encoder=about.model,
         defense=about.defense.label,
         attack=about.attack.label if isinstance(about, AttackRecord) else None,
         seed=about.seed,

@@ -17,11 +17,11 @@ from bench.errors import BenchError
 from bench.experiment import identity, utility
 from bench.experiment.cells import Cell, Trial
 from bench.experiment.execute import Result, Scenes, Stage, execute, release_of
-from bench.training.frozen import Training
 from bench.isolation.process import Limits
 from bench.plugins.registry import Registry
 from bench.records.model import AttackRecord, Record, UtilityRecord
 from bench.scoring import per_example
+from bench.training.frozen import Training
 
 R = TypeVar("R", bound=Record, covariant=True)
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import BenchError
+from bench.plugins.training import Attacker, Finetuned
 from bench.system.files import digest, write_text
 from bench.system.paths import cache_dir
 from bench.training import state
 from bench.training.finetune import Diverged, Finetuning, Job
-from bench.training.options import Attacker, Finetuned
 
 LOG = logging.getLogger(__name__)
 LIMIT = 16 << 30
@@ -193,4 +193,3 @@ def _locked(folder: Path, progress: Progress) -> Iterator[None]:
         yield
     finally:
         lock.release()
-

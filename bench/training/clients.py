@@ -1,4 +1,4 @@
-"""Federated clients: each has examples, batches and a pool of masks of its own, and releases what it mixes in its batch.
+"""Federated clients: each has examples, batches and a pool of masks of its own, and mixes inside its batches.
 
 A server that averages the gradients of clients computes the gradient of one batch made of theirs. So a step encodes the
 batches of all clients at once; what is done client by client is what differs: mixing, masks and the data.

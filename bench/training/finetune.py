@@ -20,13 +20,13 @@ from bench.arrays import Floats, Ints
 from bench.encoders import packed
 from bench.encoders.packed import Architecture, tokenizer_of
 from bench.errors import BenchError, UsageError
+from bench.plugins.training import Finetuned
 from bench.system.seeds import generator
 from bench.training import clients, state
 from bench.training.clients import Exposure
 from bench.training.frozen import one_thread
 from bench.training.judging import goodness, inference, judge, split
 from bench.training.model import Model
-from bench.training.options import Finetuned
 from bench.training.rounds import Side, Trainer
 from bench.training.tokens import Tokens
 from bench.types import Examples

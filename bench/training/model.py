@@ -10,8 +10,8 @@ from bench.arrays import Floats, Ints
 from bench.encoders import packed
 from bench.encoders.packed import Architecture
 from bench.errors import UsageError
+from bench.plugins.training import Finetuned
 from bench.toolkit.networks import head_weights
-from bench.training.options import Finetuned
 from bench.training.tokens import LowerLayers, Tokens, by_length
 
 if TYPE_CHECKING:
@@ -74,9 +74,7 @@ class Model:
         else:
             batch, hidden = self._lower.hidden(tokens, rows)
         which = range(self.frozen, self.architecture.layers)
-        first = packed.layers(
-            self.weights, hidden, batch, self.architecture, which, dropout=dropout, first_only=True
-        )
+        first = packed.layers(self.weights, hidden, batch, self.architecture, which, dropout=dropout, first_only=True)
         return packed.pooled(self.weights, first) if self.options.rep == "pooler" else first
 
     def encode(self, tokens: Tokens, rows: Ints) -> Floats:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.arrays import Floats, Ints
+from bench.plugins.training import Finetuned
 from bench.system.seeds import entropy, generator
 from bench.toolkit.corpus import Corpus
 from bench.training import clients
 from bench.training.clients import Exposure, Masks
 from bench.training.model import Model
-from bench.training.options import Finetuned
 from bench.training.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Trainer:
     def __init__(self, model: Model, side: Side, options: Finetuned, classes: bool, seed: int, words: tuple[Any, ...]):
         self.model, self.side, self.options, self.classes = model, side, options, classes
         self.seed, self.words = seed, words
+        """what the randomness depends on: the seed; fingerprint of the data, then defense and its options"""
         self.per_epoch = clients.sizes(side.parts, options.batch)
         self.total = self.per_epoch * options.epochs
         self.masks = [side.masks.share(c, options.clients) for c in range(options.clients)]
@@ -52,9 +53,9 @@ class Trainer:
         self.optimizer = self._optimizer(model)
 
     def batches(self, epoch: int) -> list[list[Ints]]:
-        """For each client its batches of an epoch."""
+        """For each client its batches of an epoch: the same ones whatever the defense."""
         return [
-            clients.batches(part, self.per_epoch, generator(self.seed, "batches", epoch, client, *self.words))
+            clients.batches(part, self.per_epoch, generator(self.seed, "batches", epoch, client, *self.words[:1]))
             for client, part in enumerate(self.side.parts)
         ]
 

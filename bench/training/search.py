@@ -12,9 +12,9 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from bench.plugins.training import Finetuned
 from bench.system.seeds import generator
 from bench.training.checkpoints import Trained
-from bench.training.options import Finetuned
 
 RATES = (2.5e-5, 5e-5, 1e-4, 1.5e-4, 2.5e-4)
 DROPOUTS = (0.1, 0.2, 0.3, 0.4, 0.5)

@@ -99,6 +99,6 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
     try:
         with safe_open(path, "pt") as file:
             facts = json.loads((file.metadata() or {}).get("facts", "null"))
-            return {name: file.get_tensor(name) for name in file.keys()}, facts or {}
+            return {name: file.get_tensor(name) for name in file.keys()}, facts or {}  # noqa: SIM118
     except (OSError, SafetensorError, ValueError):
         return None

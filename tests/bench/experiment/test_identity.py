@@ -12,9 +12,9 @@ import pytest
 
 from bench.experiment import identity
 from bench.experiment.cells import Cell
-from bench.training.frozen import Training
 from bench.modalities import text
 from bench.records.model import AttackRecord, UtilityRecord
+from bench.training.frozen import Training
 from tests.helpers.cells import SMALL, small_cell, small_trial
 
 ABOUT: dict[str, Any] = {

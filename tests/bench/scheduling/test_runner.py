@@ -11,7 +11,6 @@ import pytest
 from bench.errors import BenchError, DataError, Interrupted
 from bench.experiment import utility
 from bench.experiment.cells import trials
-from bench.training.frozen import Training
 from bench.plugins.registry import Registry
 from bench.records import store
 from bench.records.model import Record
@@ -19,6 +18,7 @@ from bench.scheduling import runner
 from bench.scheduling.progress import Progress
 from bench.scheduling.settings import RunSettings
 from bench.scheduling.tasks import AttackTask, TrainingTask
+from bench.training.frozen import Training
 from tests.helpers.tasks import FILES, attack_tasks, training_tasks
 
 

@@ -14,13 +14,13 @@ from bench.errors import BenchError
 from bench.experiment import setup
 from bench.experiment.cells import Cell
 from bench.experiment.execute import Scenes
-from bench.training.frozen import Training
 from bench.isolation.process import Limits
 from bench.plugins.registry import Registry
 from bench.records.model import UtilityRecord
 from bench.scheduling import units
 from bench.scheduling.tasks import AttackTask, PickledTask, TrainingTask, noun
 from bench.scheduling.units import RunContext, Unit
+from bench.training.frozen import Training
 from tests.helpers.cli import PLUGINS
 from tests.helpers.tasks import FILES, attack_tasks, training_tasks
 

@@ -21,10 +21,10 @@ from bench.defenses.texthide import TextHide
 from bench.encoders import batching
 from bench.encoders.lenet import LeNet
 from bench.errors import UsageError
-from bench.training import frozen as training_module
 from bench.isolation import view as views
 from bench.surfaces.labels import Labels
 from bench.system import device
+from bench.training import frozen as training_module
 from tests.helpers.fake_gpu import FakeGpu, on_gpu
 from tests.helpers.scenarios import image_scenario, surfaces_of, text_scenario
 

@@ -108,3 +108,17 @@ def from_record(asked: dict[str, Any] | None) -> Finetuned | None:
     if not asked or asked.get("kind") != FINETUNED:
         return None
     return Finetuned(**{name: value for name, value in asked.items() if name != "kind"})
+
+
+def described() -> list[dict[str, Any]]:
+    """The values of `--training`, for `bench list`."""
+    defaults = {f.name: str(f.default) for f in dataclasses.fields(Finetuned)}
+    about = (Finetuned.__doc__ or "").strip()
+    return [
+        {
+            "name": FROZEN,
+            "summary": "The encoder as it was downloaded; a head learns from what is released.",
+            "options": {},
+        },
+        {"name": FINETUNED, "summary": about, "options": defaults},
+    ]
