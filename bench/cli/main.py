@@ -9,19 +9,20 @@ import sys
 from collections.abc import Sequence
 
 from bench import __version__
-from bench.cli import arguments, completion, leaderboard, plugin, records, rescore, run, show, submit, utility
+from bench.cli import arguments, cache, completion, leaderboard, plugin, records, rescore, run, show, submit, utility
 from bench.cli import list as listing
 from bench.errors import BenchError
 
 EPILOG = """examples:
   bench list
-  bench run --defense none --defense texthide --attack rss
+  bench run --defense none --defense texthide --attack unmix
   bench run --defense texthide:m=16,k=2 --attack rss --dataset cola --seed 0 1 2
-  bench run --defense texthide --attack rss --dataset file:mine.csv,text=review,label=stars
+  bench run --defense texthide --attack unmix --dataset file:mine.csv,text=review,label=stars
+  bench run --defense texthide --attack unmix --training finetuned:layers=2
   bench leaderboard --results results --out board
 """
 # Commands that do nothing but print: whoever stops reading has seen enough.
-PRINTING = ("list", "show", "completion")
+PRINTING = ("list", "show", "cache", "completion")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -65,6 +66,6 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"hideseek {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    for command in (listing, run, utility, plugin, submit, leaderboard, show, rescore, records, completion):
+    for command in (listing, run, utility, plugin, submit, leaderboard, show, rescore, records, cache, completion):
         command.add(commands)
     return parser

@@ -29,7 +29,7 @@ VERSION = 2
 KINDS = ("dataset", "encoder", "defense", "attack")
 # What of a plugin's part of a record was asked for; the rest was found out, or is for readers.
 ASKED = ("name", "options", "fingerprint", "sees")
-_protocols: dict[tuple[Any, Protocol, bool], Protocol] = {}
+_protocols: dict[tuple[Any, ...], Protocol] = {}
 
 
 def describe(cell: Cell) -> AttackRecord:
@@ -129,7 +129,7 @@ def _with_code(record: R, trial: Trial) -> R:
 
 def _protocol(cell: Cell) -> Protocol:
     """Counting the different texts of a data set takes a while, and the cells of a suite share them."""
-    key = (cell.dataset.plugin, cell.protocol, cell.fixed_size)
+    key = (cell.dataset.plugin, cell.protocol, cell.fixed_size, *((cell.training, cell.seed) if cell.training else ()))
     if key not in _protocols:
         _protocols[key] = protocol_for(cell)
     return _protocols[key]

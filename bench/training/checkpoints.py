@@ -78,7 +78,7 @@ def store() -> Path:
 def obtain(key: str, options: Finetuned, job: Callable[[], Job], *, device: str, progress: Progress) -> Trained:
     """The trained model of this key: from the store, or trained now. One process trains, others wait for it."""
     folder = folder_of(key)
-    with _locked(folder, progress):
+    with locked(folder, progress):
         if (diverged := folder / DIVERGED).exists():
             raise Diverged(diverged.read_text(encoding="utf-8"))
         found = read(folder)
@@ -119,11 +119,24 @@ def trim(limit: int = LIMIT, keep: Path | None = None) -> list[Path]:
     for folder, size, _ in models:
         if total <= limit:
             break
-        if folder != keep:
-            shutil.rmtree(folder, ignore_errors=True)
+        if folder != keep and _deleted(folder):
             gone.append(folder)
             total -= size
     return gone
+
+
+def _deleted(folder: Path) -> bool:
+    """Whether the model is gone; one that a process is training or reading stays."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(f"{folder}.lock", thread_local=False, mode=0o666)
+    try:
+        with lock.acquire(blocking=False):
+            shutil.rmtree(folder, ignore_errors=True)
+    except Timeout:
+        return False
+    Path(lock.lock_file).unlink(missing_ok=True)
+    return True
 
 
 def trained() -> list[tuple[Path, int, float]]:
@@ -175,7 +188,8 @@ def _train(folder: Path, options: Finetuned, job: Job, device: str, progress: Pr
 
 
 @contextmanager
-def _locked(folder: Path, progress: Progress) -> Iterator[None]:
+def locked(folder: Path, progress: Progress) -> Iterator[None]:
+    """While a model is trained or looked up, no other process does so, or deletes it."""
     from filelock import FileLock, Timeout
 
     try:

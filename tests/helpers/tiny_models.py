@@ -5,9 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-WORDS = (
-    "the a cat dog bird film plot actor was is not very good bad dull bright sings sleeps runs and but , . !".split()
-)
+WORDS = [
+    "the",
+    "a",
+    "cat",
+    "dog",
+    "bird",
+    "film",
+    "plot",
+    "actor",
+    "was",
+    "is",
+    "not",
+    "very",
+    "good",
+    "bad",
+    "dull",
+    "bright",
+    "sings",
+    "sleeps",
+    "runs",
+    "and",
+    "but",
+    ",",
+    ".",
+    "!",
+]
 SIZES: dict[str, Any] = {
     "hidden_size": 24,
     "num_hidden_layers": 3,

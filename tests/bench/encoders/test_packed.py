@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import AutoModel, AutoTokenizer
+
 from bench.encoders import packed
 from bench.encoders.packed import Architecture
 from bench.errors import BenchError, UsageError
-from transformers import AutoModel, AutoTokenizer
-
 from tests.helpers.tiny_models import save_tiny, sentences
 
 FAMILIES = ("bert", "roberta", "mpnet")
@@ -76,7 +76,7 @@ def test_texts_of_one_length_need_no_mask(folder: Path) -> None:
 
 
 def test_other_architectures_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="knows encoders of the families bert, .* distil is distilbert"):
+    with pytest.raises(UsageError, match=r"knows encoders of the families bert, .* distil is distilbert"):
         Architecture.read(save_tiny(tmp_path / "distil", "distilbert"))
     other = save_tiny(tmp_path / "relu", "bert", hidden_act="relu")
     with pytest.raises(UsageError, match="knows gelu and absolute positions"):

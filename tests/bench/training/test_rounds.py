@@ -1,4 +1,4 @@
-"""A step of federated training: what it learns is what a plain loop learns, and clients are what they are told to be."""
+"""A step of federated training learns what a plain loop learns, and clients have data and masks of their own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModel
+
 from bench.defenses.none import NoDefense
 from bench.defenses.texthide import TextHide
 from bench.encoders.transformers import Hub
@@ -17,8 +19,6 @@ from bench.training import clients
 from bench.training.finetune import Finetuning, Job
 from bench.training.judging import metrics_for
 from bench.types import Examples, Key, Release
-from transformers import AutoModel
-
 from tests.helpers.tiny_models import save_tiny, sentences
 
 OPTIONS = Finetuned(epochs=1, batch=8, dropout=0.0, rate=1e-3)
