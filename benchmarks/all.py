@@ -31,6 +31,7 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
     "startup": (),
     "release": (),
     "encoding": ("--count", "400"),
+    "training": ("--steps", "8"),
     "search": (),
     "pairs": ("--threads", "1", "--encodings", "3000", "--plain", "250"),
     "pursuit": ("--serial", "20"),

@@ -56,6 +56,8 @@ def scene(
     attack: Name | None = None,
     dataset: Name | None = None,
     encoder: Name | None = None,
+    training: str | None = None,
+    attacker: str | None = None,
     seed: int = 0,
     examples: int | None = None,
     epochs: int | None = None,
@@ -79,6 +81,8 @@ def scene(
         attack=attack if attack is not None else "onlooker",
         dataset=dataset,
         encoder=encoder,
+        training=training,
+        attacker=attacker,
         seed=seed,
         examples=examples,
         epochs=epochs,
@@ -99,7 +103,7 @@ def scene(
 
 def _build(cell: Cell, request: AttackRequest) -> Scene:
     from bench import surfaces
-    from bench.experiment import setup
+    from bench.experiment import identity, setup, trained
     from bench.isolation.process import PREFIX
     from bench.scheduling.progress import Progress
     from bench.system.device import resolve
@@ -107,9 +111,13 @@ def _build(cell: Cell, request: AttackRequest) -> Scene:
     device = resolve(request.device)
     with Progress(quiet=not request.progress) as progress:
         line = progress.start(cell.title)
-        found = setup.build(cell, device=device, progress=line.stage)
+        model = None
+        if cell.training:
+            model = trained.obtain(cell, identity.describe(cell), device=device, progress=line.stage)
+        found = setup.build(cell, device=device, progress=line.stage, model=model)
         released = surfaces.build(cell.sees, found.client)
         line.close()
+    cell = trained.facing(cell, model, cell.attacker) if model else cell
     # Should this process be killed, the next run deletes the folder (bench.isolation.process.workspace).
     folder = tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-")
     return Scene(
@@ -119,7 +127,7 @@ def _build(cell: Cell, request: AttackRequest) -> Scene:
         release=found.release,
         key=found.truth.key,
         view=_view(cell, found, released, Path(folder.name), device),
-        corpus=found.truth.corpus,
+        corpus=found.corpus,
         public=found.public,
         oracle=found.oracle,
         _folder=folder,
@@ -135,7 +143,7 @@ def _view(cell: Cell, found: setup.CellSetup, released: dict[str, Surface], fold
         cell.sees,
         released,
         device=device,
-        corpus=found.truth.corpus,
+        corpus=found.corpus,
         public=found.public,
         defense=cell.defense.reference(),
         encoder=cell.encoder.reference(),

@@ -25,7 +25,7 @@ from bench.conformance.checks import (
 from bench.errors import DataError
 from bench.experiment.cells import Chosen
 from bench.experiment.setup import load
-from bench.experiment.utility import CLASSIFICATION, REGRESSION
+from bench.training.judging import CLASSIFICATION, REGRESSION
 from bench.types import Examples
 
 SPLITS = ("train", "dev", "public")

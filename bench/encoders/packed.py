@@ -181,8 +181,8 @@ def pack(ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None, de
     mask = None
     if lengths.min() < longest:
         mask = torch.as_tensor(np.arange(longest) < lengths[:, None], device=device)[:, None, None, :]
-    tensors = (torch.as_tensor(part, device=device) for part in (flat, kinds, places, slots, first))
-    return Batch(*tensors, len(ids), longest, mask)
+    parts: Any = (torch.as_tensor(part, device=device) for part in (flat, kinds, places, slots, first))
+    return Batch(*parts, count=len(ids), longest=longest, mask=mask)
 
 
 def embed(weights: Weights, batch: Batch, architecture: Architecture) -> Tensor:
@@ -300,7 +300,7 @@ def _attention_bias(weights: Weights, batch: Batch, architecture: Architecture) 
     return F.embedding(bucket, weights["relative"]).permute(2, 0, 1)[None]
 
 
-def _norm(x: Tensor, weights: Weights, name: str, architecture: Architecture) -> Any:
+def _norm(x: Tensor, weights: Weights, name: str, architecture: Architecture) -> Tensor:
     from torch.nn import functional as F
 
     return F.layer_norm(x, (x.shape[-1],), weights[f"{name}.weight"], weights[f"{name}.bias"], architecture.eps)

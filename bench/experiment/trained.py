@@ -39,7 +39,7 @@ class TrainedModel:
     base: Chosen
 
     @property
-    def metrics(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, Any]:
         """On dev, of the weights that the attack faces."""
         return self.trained.metrics[str(self._step("current"))]
 

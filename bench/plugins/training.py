@@ -85,7 +85,8 @@ class Finetuned:
 
     def run(self) -> Finetuned:
         """The training itself, whatever is looked at of it."""
-        return dataclasses.replace(self, **{f.name: f.default for f in dataclasses.fields(self) if f.name in LOOKS})
+        usual: dict[str, Any] = {f.name: f.default for f in dataclasses.fields(self) if f.name in LOOKS}
+        return dataclasses.replace(self, **usual)
 
 
 def parse(spec: str | Finetuned | None) -> Finetuned | None:

@@ -70,7 +70,7 @@ def describe(tasks: Iterable[Task[R]]) -> tuple[list[Task[R]], list[tuple[Task[R
 
 def _in_order(tasks: list[Task[Record]]) -> list[list[Task[Record]]]:
     """Trainings of encoders first: attacks on what they release need the checkpoints."""
-    first = [task for task in tasks if isinstance(task, TrainingTask) and task.trial.training]
+    first: list[Task[Record]] = [t for t in tasks if isinstance(t, TrainingTask) and t.trial.training]
     rest = [task for task in tasks if task not in first]
     return [some for some in (first, rest) if some]
 

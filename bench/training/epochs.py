@@ -23,15 +23,16 @@ def over_epochs(
     defense: Any, vectors: Iterable[Floats], labels: Floats, public: Corpus | None, rng: np.random.Generator
 ) -> tuple[Release, Key]:
     """`vectors` are those of each epoch."""
-    encodings, targets, keys = [], [], []
+    encodings, targets = [], []
+    keys: list[Key] = []
     exposure = Exposure.none(len(labels))
     notes: dict[str, Any] = {}
     dim = 0
     for some in vectors:
         release, key = defense.release(some, labels, public, rng)
         found, dim = release.encodings, some.shape[1]
-        if keys and key.pool is not None and not key.one_time:
-            key = replace(key, pool=keys[0].pool, mask=rng.integers(0, len(keys[0].pool), len(key.owner)))
+        if keys and (pool := keys[0].pool) is not None and not key.one_time:
+            key = replace(key, pool=pool, mask=rng.integers(0, len(pool), len(key.owner)))
             found = mixing.apply(some, key, public)
         exposure.add(np.arange(len(labels)), key)
         encodings.append(np.asarray(found))

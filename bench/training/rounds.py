@@ -68,7 +68,8 @@ class Trainer:
 
     def round(self, some: list[list[Ints]], number: int) -> float:
         """Every client takes its own steps from the server's weights; the server averages what they end with."""
-        start, sums, losses = self.model.snapshot(), {}, []
+        start, losses = self.model.snapshot(), []
+        sums: dict[str, Tensor] = {}
         counts = [sum(map(len, batches)) for batches in some]
         for client, batches in enumerate(some):
             self.model.restore(start)

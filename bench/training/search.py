@@ -22,7 +22,7 @@ DROPOUTS = (0.1, 0.2, 0.3, 0.4, 0.5)
 SEED = 10_000
 
 
-def settings(count: int) -> list[dict[str, float]]:
+def settings(count: int) -> list[dict[str, Any]]:
     """The settings that a search of this size tries, the same for everybody."""
     space = list(itertools.product(RATES, DROPOUTS))
     order = generator(SEED, "settings").permutation(len(space))

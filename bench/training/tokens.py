@@ -67,7 +67,9 @@ class LowerLayers:
         hidden = packed.embed(self._weights, batch, self._architecture)
         hidden = packed.layers(self._weights, hidden, batch, self._architecture, self._which)
         # Copies: a slice would keep the whole batch alive.
-        return [part.clone() for part in hidden.split([len(tokens.ids[i]) for i in rows])]
+        import torch
+
+        return [part.clone() for part in torch.split(hidden, [len(tokens.ids[i]) for i in rows])]
 
 
 def by_length(tokens: Tokens, rows: Ints, size: int) -> list[Ints]:
