@@ -181,8 +181,16 @@ def pack(ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None, de
     mask = None
     if lengths.min() < longest:
         mask = torch.as_tensor(np.arange(longest) < lengths[:, None], device=device)[:, None, None, :]
-    parts: Any = (torch.as_tensor(part, device=device) for part in (flat, kinds, places, slots, first))
-    return Batch(*parts, count=len(ids), longest=longest, mask=mask)
+    return Batch(
+        ids=torch.as_tensor(flat, device=device),
+        types=torch.as_tensor(kinds, device=device),
+        places=torch.as_tensor(places, device=device),
+        slots=torch.as_tensor(slots, device=device),
+        first=torch.as_tensor(first, device=device),
+        count=len(ids),
+        longest=longest,
+        mask=mask,
+    )
 
 
 def embed(weights: Weights, batch: Batch, architecture: Architecture) -> Tensor:
