@@ -25,6 +25,8 @@ from bench.attacks.xie_hong.reconstruct import EXPLAINED, Fit, Problem, flip, re
 DOMINANT = 0.1
 # The unexplained share of the variance that float32 encodings leave.
 FLOOR = 1e-8
+# Encodings of each example that settle its vector: with as many to spare, the half that is trusted less is left out.
+ENOUGH = 10
 # Turns of signs and least squares for the vectors: they settle within few.
 SETTLE = 20
 
@@ -81,7 +83,11 @@ def explain(
     if masked:
         from bench.attacks.xie_hong.factors import demask
 
-        signed, doubt = demask(values, reference, spread, examples, lambda turn: progress(f"signs, round {turn + 1}"))
+        signed, doubt, trusted = demask(
+            values, reference, spread, examples, lambda turn: progress(f"signs, round {turn + 1}")
+        )
+        if trusted.sum() >= ENOUGH * examples:
+            values, signed = values[trusted], signed[trusted]
     signed = signed.astype(np.float64)
     best: Fit | None = None
     failed = 0

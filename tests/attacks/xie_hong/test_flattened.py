@@ -142,7 +142,7 @@ def test_learning_the_plane_mends_signs() -> None:
     scale = CORPUS.std(axis=0)
     values = release.encodings / scale
     true = values * key.pool[key.mask]
-    signed, _ = demask(values, CORPUS / scale, 0.5, R)
+    signed, _, _ = demask(values, CORPUS / scale, 0.5, R)
     reference = torch.as_tensor(CORPUS / scale)
     start = Factors.of(reference.mean(0), 0.5 * torch.cov(reference.T), DIM // 3)
     before = start.signed(torch.as_tensor(np.abs(values)), 4).numpy()
