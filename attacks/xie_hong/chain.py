@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from bench import Corpus, Floats, Guess, Ints, View
 from bench.attacks.common.scheme import learn
-from bench.attacks.xie_hong import EPOCHS, XieHong, clusters, demask, signs, similarity
+from bench.attacks.xie_hong import EPOCHS, XieHong, clusters, demask, flattened, signs, similarity
 from bench.attacks.xie_hong.reconstruct import Fit, Problem, reconstruct, start
 from bench.attacks.xie_hong.weights import from_labels
 from bench.toolkit.search import nearest
@@ -115,6 +115,8 @@ class Chain:
                 "or say how many examples there are with examples=N"
             )
         masked = not self.scheme.signed
+        if self._flattened():
+            return self._flat(masked)
         soft: Floats | None = None
         votes = demask.Votes(None, n)
         points = self.values
@@ -160,6 +162,36 @@ class Chain:
                 gauge = self._gauge(fit.vectors)
         self.details["unexplained"] = fit.error
         return fit.vectors * gauge
+
+    def _flattened(self) -> bool:
+        """Take the way for flattened encoders: by the known vectors' spectrum, and not against any option's word.
+
+        It rests on mixes that are exact and lie in a plane of far fewer dimensions than there are coordinates.
+        """
+        options = self.options
+        usual = (options.demask, options.clusters, options.weights, options.snap) == ("pool", "auto", "simplex", False)
+        fits = self.exact and self.examples <= self.values.shape[1] // 2
+        return usual and options.similarity == "cosine" and fits and flattened.flattened(self.known)
+
+    def _flat(self, masked: bool) -> Floats:
+        with self._stage("reconstruct"):
+            fit = flattened.explain(
+                self.values,
+                self.known,
+                masked=masked,
+                spread=self.scheme.spread,
+                examples=self.examples,
+                k=self.scheme.private,
+                rounds=self.options.rounds,
+                phase=self.options.phase,
+                moves=self.options.moves,
+                progress=self.view.stage,
+            )
+        self.details |= {"flattened": True, "unexplained": fit.error}
+        with self._stage("signs"):
+            # Under many masks the signs are the reference's already, by all coordinates together and not one by one.
+            first = np.ones(fit.vectors.shape[1], dtype=np.float32) if masked else None
+            return fit.vectors * self._gauge(fit.vectors, first)
 
     def _clusters(self, points: Floats, masked: bool, r: int, k: int) -> tuple[Ints, npt.NDArray[np.bool_] | None]:
         """The encodings that stand for the examples first, and the clusters where there are any."""
@@ -216,10 +248,10 @@ class Chain:
         self.details["similarity"] |= {"mlp_auc": auc, "mlp_accuracy": accuracy}
         return net.on(feats)
 
-    def _gauge(self, vectors: Floats) -> Floats:
+    def _gauge(self, vectors: Floats, first: Floats | None = None) -> Floats:
         if not self.scheme.masked:
             return np.ones(vectors.shape[1], dtype=np.float32)
-        first = signs.from_mean(vectors, self.near.mean)
+        first = signs.from_mean(vectors, self.near.mean) if first is None else first
         if self.options.signs == "mean":
             return first
         if self.options.signs == "candidates":
