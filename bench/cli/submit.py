@@ -144,7 +144,7 @@ def _check(registry: Any, name: str, files: Sequence[str], packages: Path) -> No
     A plugin that knows it is being checked can fake this: it serves authors and reviewers, the wall needs none of it.
     """
     from bench.isolation import process, sandbox
-    from bench.isolation.untrusted import run_logged
+    from bench.isolation.untrusted import MEMORY_MIB, run_logged
     from bench.system.text import printable
 
     entry = registry.get("attack", name.partition(":")[0])
@@ -152,9 +152,9 @@ def _check(registry: Any, name: str, files: Sequence[str], packages: Path) -> No
     extra = [word for file in files if Path(file).resolve() != Path(entry.module) for word in ("--plugin", file)]
     target = entry.module if entry.module.endswith(".py") else name
     with process.workspace() as folder:
-        inner = [sys.executable, "-m", "bench.isolation.untrusted", "check", target]
+        inner = ["bench.isolation.untrusted", "check", target]
         inner += [word if word == "--plugin" else os.path.abspath(word) for word in extra]
-        command = sandbox.command(folder, needed, sandbox.environment(None), inner, blind=False)
+        command = sandbox.command(folder, needed, sandbox.environment(None), inner, MEMORY_MIB, blind=False)
         status, said = run_logged(command, folder / "output.txt", CHECK_SECONDS)
     for line in said.splitlines():
         _say(printable(line))

@@ -54,7 +54,7 @@ def load(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The plugin, if this is what was printed in the sandbox."""
 
     def call(said: str, status: int | None = 0) -> Any:
-        monkeypatch.setattr(sandbox, "command", lambda folder, needed, environment, inner: inner)
+        monkeypatch.setattr(sandbox, "command", lambda folder, needed, environment, inner, memory: inner)
         monkeypatch.setattr(untrusted, "run_logged", lambda command, log, seconds: (status, said))
         return untrusted.load_declaration(registry, "attack", "mine:top=5")
 
@@ -158,11 +158,8 @@ def test_it_is_asked_once(load: Any) -> None:
 
 def declared(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], file: Path, pairs: list) -> Any:
     """What the part inside the sandbox prints last."""
-    limits: list[tuple[int, bool]] = []
-    monkeypatch.setattr(sandbox, "restrict", lambda mib, *, sealed: limits.append((mib, sealed)))
     monkeypatch.setattr(sys, "argv", ["untrusted", "attack", "mine", str(file), "Mine", json.dumps(pairs)])
     untrusted.main()
-    assert limits == [(untrusted.MEMORY_MIB, True)]
     return json.loads(capsys.readouterr().out.splitlines()[-1])
 
 

@@ -1,0 +1,166 @@
+"""Watches what all processes of an attack hold together, and ends them when it is too much.
+
+RLIMIT_DATA (bench.isolation.limits) bounds the private memory of one process. This bounds the rest: shared mappings,
+files in memory, and the sum over processes. It also counts processes and files, for which Linux applies no limit to
+root, or has none. It looks twenty times a second, a hundred times where the end is near; between two looks an attack
+may get that much further.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import mmap
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+
+from bench.isolation.limits import PROCESSES
+from bench.system import processes
+
+PAUSE_S, HASTE_S, REST_S = 0.05, 0.01, 1.0
+# Looking may take this share of a processor.
+SHARE = 0.1
+# Every so many looks also at what takes longer to find out.
+SELDOM = 4
+# Empty files take memory, and no room in a file system.
+FILES = 100_000
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Held:
+    """Bytes of memory."""
+
+    private: int
+    shared: int
+
+    @property
+    def total(self) -> int:
+        return self.private + self.shared
+
+
+class Watchdog:
+    """A thread, while its block lasts. `reason` says why the family of `pid` was ended, if it was."""
+
+    def __init__(self, pid: int, memory_mib: int, *, sealed: bool):
+        self._pid, self._limit, self._sealed = pid, memory_mib * MIB, sealed
+        self._hidden = 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+        self.reason: str | None = None
+        self.peak_mib = 0.0
+
+    def __enter__(self) -> Watchdog:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        pause, looks = HASTE_S, 0
+        while not self._ended.wait(pause):
+            start = time.perf_counter()
+            family = processes.descendants(self._pid, PROCESSES) if self._sealed else processes.process_tree(self._pid)
+            self.reason = self._too_much(family, thorough=looks % SELDOM == 0)
+            if self.reason:
+                processes.kill_all(self._pid, family)
+                return
+            looks += 1
+            near = self.peak_mib * MIB > self._limit / 2
+            cost = time.perf_counter() - start
+            pause = min(REST_S, max(HASTE_S if near else PAUSE_S, cost / SHARE))
+
+    def _too_much(self, family: Sequence[int], *, thorough: bool) -> str | None:
+        if self._sealed and len(family) > PROCESSES:
+            return f"it started more than {PROCESSES} processes"
+        if thorough:
+            shown, files = _in_files(family) if self._sealed else (0, 0)
+            if files > FILES:
+                return f"it made more than {FILES} files"
+            self._hidden = shared_mappings(family) + shown
+        held = quick(family, self._hidden)
+        if self._limit and held.total > self._limit:
+            held = exact(family, self._hidden)  # what forked processes share is counted once
+        self.peak_mib = max(self.peak_mib, held.total / MIB)
+        if not self._limit or held.total <= self._limit:
+            return None
+        return f"it needed more than its memory limit of {self._limit // MIB} MiB, all of its processes together"
+
+
+def quick(family: Sequence[int], hidden: int) -> Held:
+    """At least what they hold: memory that several share counts for each."""
+    found = [_fields(f"/proc/{pid}/status") for pid in family]
+    private = sum(one.get(name, 0) for one in found for name in ("RssAnon", "VmSwap", "VmPTE"))
+    return Held(private, max(hidden, sum(one.get("RssShmem", 0) for one in found)))
+
+
+def exact(family: Sequence[int], hidden: int) -> Held:
+    """What they hold, shared memory divided among those that share it. Takes longer: the kernel walks every page."""
+    found = [_fields(f"/proc/{pid}/smaps_rollup") for pid in family]
+    if not any("Pss_Anon" in one for one in found):  # an older kernel, or they have just ended
+        return quick(family, hidden)
+    private = sum(one.get(name, 0) for one in found for name in ("Pss_Anon", "SwapPss"))
+    return Held(private, max(hidden, sum(one.get("Pss_Shmem", 0) for one in found)))
+
+
+def shared_mappings(family: Sequence[int]) -> int:
+    """The size of all shared memory that no file of a file system stands for, each once.
+
+    Its size, not what is resident: pages of it can be made to show in no process, and stay in memory.
+    """
+    sizes: dict[str, int] = {}
+    own = _shared_memory_device()
+    for pid in family:
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                span, mode, _, device, inode, *_ = line.split(maxsplit=5)
+                if mode[3] == "s" and device == own:
+                    start, end = (int(part, 16) for part in span.split("-"))
+                    sizes[inode] = max(sizes.get(inode, 0), end - start)
+    return sum(sizes.values())
+
+
+@lru_cache(maxsize=1)
+def _shared_memory_device() -> str:
+    """The kernel's own file system, on which shared memory without a file lies; the name of a mapping can be changed."""
+    with mmap.mmap(-1, mmap.PAGESIZE) as page:
+        start = ctypes.addressof(ctypes.c_char.from_buffer(page))
+        for line in Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines():
+            span, _, _, device, *_ = line.split(maxsplit=5)
+            if int(span.split("-")[0], 16) <= start < int(span.split("-")[1], 16):
+                return device
+    return ""
+
+
+def _in_files(family: Sequence[int]) -> tuple[int, int]:
+    """Bytes and files in what the sandbox can write to, seen through its innermost process."""
+    size = files = 0
+    for name in ("tmp", "dev/shm"):
+        with contextlib.suppress(OSError, IndexError):
+            place = Path(f"/proc/{family[-1]}/root", name)
+            if place.stat().st_dev == Path("/", name).stat().st_dev:
+                continue  # bubblewrap is still setting up
+            space = os.statvfs(place)
+            size += (space.f_blocks - space.f_bfree) * space.f_frsize
+            files += space.f_files - space.f_ffree
+    return size, files
+
+
+def _fields(path: str) -> dict[str, int]:
+    """`Name: 12 kB` of a file in /proc, in bytes."""
+    found: dict[str, int] = {}
+    with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            name, _, value = line.partition(":")
+            number, _, unit = value.strip().partition(" ")
+            if unit == "kB":
+                found[name] = int(number) << 10
+    return found
