@@ -22,7 +22,7 @@ from bench.errors import BenchError, UsageError
 from bench.isolation import sandbox
 from bench.isolation.watchdog import Watchdog
 from bench.isolation.workspace import workspace
-from bench.plugins import options
+from bench.plugins import names, options
 from bench.plugins.decorators import ON, SEES, Info, info
 from bench.plugins.protocol import Protocol
 from bench.plugins.registry import Entry, Registry
@@ -32,6 +32,8 @@ from bench.system.text import printable
 SECONDS = 120
 MEMORY_MIB = 4096
 LIMIT = 1 << 20
+# Released items that a stranger's protocol may ask the parent to make: 600 MB of 768 dimensions.
+ITEMS = 200_000
 
 
 def load_declaration(registry: Registry, kind: str, spec: str) -> Any:
@@ -93,11 +95,13 @@ def _placeholder(entry: Entry, declaration: dict[str, Any]) -> Any:
         stamp = Info(
             entry.kind,
             entry.name,
-            printable(declaration["paper"])[:300],
+            names.cut(declaration["paper"]),
             sees,
-            Protocol(**declaration["protocol"]),
+            _protocol(**declaration["protocol"]),
             on=on,
         )
+        if len(declaration["options"]) > names.OPTIONS:
+            raise ValueError(f"{len(declaration['options']):,} options; at most {names.OPTIONS} are taken")
         values = {_name(name): _value(value) for name, value in declaration["options"].items()}
         fields = [(name, Any, dataclasses.field(default=_value(declaration["defaults"].get(name)))) for name in values]
         cls = dataclasses.make_dataclass(entry.cls, fields, frozen=True)
@@ -108,8 +112,22 @@ def _placeholder(entry: Entry, declaration: dict[str, Any]) -> Any:
         raise UsageError(f"{entry.kind} {entry.name!r} gives no valid declaration: {said}") from error
 
 
+def _protocol(**declared: Any) -> Protocol:
+    """Whole numbers where whole numbers belong: to NaN, which JSON brings along, no comparison objects."""
+    for name in ("examples", "epochs", "candidates"):
+        value = declared.get(name, 1)
+        if type(value) is not int and (value is not None or name != "candidates"):
+            raise ValueError(f"protocol: {name} is not a whole number")
+    if type(declared.get("coverage", 1)) not in (int, float):
+        raise ValueError("protocol: coverage is not a number")
+    found = Protocol(**declared)
+    if found.examples * found.epochs > ITEMS:
+        raise ValueError(f"protocol: {found.examples} examples in {found.epochs} epochs are more than {ITEMS:,} items")
+    return found
+
+
 def _name(text: str) -> str:
-    if not text.isidentifier() or text.startswith("_"):
+    if not names.is_option(text):
         raise ValueError(f"{text[:40]!r} is no name for an option")
     return text
 

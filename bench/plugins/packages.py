@@ -25,10 +25,9 @@ from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from bench.errors import BenchError, UsageError
+from bench.plugins.names import STARTUP
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-# Modules that Python imports by itself when it starts, wherever it finds them.
-STARTUP = ("sitecustomize", "usercustomize")
 
 
 @dataclass(frozen=True)
