@@ -135,7 +135,14 @@ def _beside(needed: Iterable[Path]) -> list[str]:
 def _isolation() -> list[str]:
     # The order matters to bwrap: what comes later lies on top.
     return [
-        *(shutil.which("bwrap") or "bwrap", "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"),
+        *(
+            shutil.which("bwrap") or "bwrap",
+            "--unshare-all",
+            "--unshare-user",
+            "--disable-userns",
+            "--die-with-parent",
+            "--new-session",
+        ),
         *("--cap-drop", "ALL", "--clearenv", "--hostname", "sealed", "--proc", "/proc", "--dev", "/dev"),
     ]
 

@@ -23,11 +23,11 @@ from types import TracebackType
 from bench.isolation.limits import PROCESSES
 from bench.system import processes
 
-PAUSE_S, HASTE_S, REST_S = 0.05, 0.01, 1.0
-# Looking may take this share of a processor.
-SHARE = 0.1
+PAUSE_S, HASTE_S, REST_S = 0.05, 0.01, 0.5
+# Looking may take this share of a processor; near the end, half of one.
+SHARE = 0.02
 # Every so many looks also at what takes longer to find out.
-SELDOM = 4
+SELDOM, RARELY = 4, 40
 # Empty files take memory, and no room in a file system.
 FILES = 100_000
 MIB = 1 << 20
@@ -46,46 +46,66 @@ class Held:
 
 
 class Watchdog:
-    """A thread, while its block lasts. `reason` says why the family of `pid` was ended, if it was."""
+    """Threads, while its block lasts. `reason` says why the family of `pid` was ended, if it was."""
 
     def __init__(self, pid: int, memory_mib: int, *, sealed: bool):
         self._pid, self._limit, self._sealed = pid, memory_mib * MIB, sealed
         self._hidden = 0
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+        # Apart: to weigh a thousand processes takes a second, in which there would be many more of them.
+        watches = (self._weigh, self._count) if sealed else (self._weigh,)
+        self._threads = [threading.Thread(target=watch, name="watchdog", daemon=True) for watch in watches]
         self.reason: str | None = None
         self.peak_mib = 0.0
 
     def __enter__(self) -> Watchdog:
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._ended.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
-    def _watch(self) -> None:
+    def _end(self, reason: str, family: list[int]) -> None:
+        self.reason = self.reason or reason
+        self._ended.set()
+        processes.kill_all(self._pid, family)
+
+    def _count(self) -> None:
+        """Processes and files of the sandbox."""
+        while not self._ended.wait(PAUSE_S):
+            inside = _inside(self._pid)
+            if inside is None:
+                continue  # bubblewrap is still setting up
+            with contextlib.suppress(OSError):
+                if sum(name.isdigit() for name in os.listdir(inside / "proc")) > PROCESSES:
+                    self._end(f"it started more than {PROCESSES} processes", [])
+                if sum(space.f_files - space.f_ffree for space in _spaces(inside)) > FILES:
+                    self._end(f"it made more than {FILES} files", [])
+
+    def _weigh(self) -> None:
+        """The memory of all."""
         pause, looks = HASTE_S, 0
         while not self._ended.wait(pause):
             start = time.perf_counter()
-            family = processes.descendants(self._pid, PROCESSES) if self._sealed else processes.process_tree(self._pid)
-            self.reason = self._too_much(family, thorough=looks % SELDOM == 0)
-            if self.reason:
-                processes.kill_all(self._pid, family)
-                return
+            family = processes.descendants(self._pid, PROCESSES)
+            if not self._sealed and looks % RARELY == 0:  # those whose parent has ended; in a sandbox it has taken them
+                family = processes.process_tree(self._pid)
+            if reason := self._too_much(family, thorough=looks % SELDOM == 0):
+                self._end(reason, family)
             looks += 1
             near = self.peak_mib * MIB > self._limit / 2
             cost = time.perf_counter() - start
-            pause = min(REST_S, max(HASTE_S if near else PAUSE_S, cost / SHARE))
+            pause = min(REST_S, max(HASTE_S, cost) if near else max(PAUSE_S, cost / SHARE))
 
     def _too_much(self, family: Sequence[int], *, thorough: bool) -> str | None:
-        if self._sealed and len(family) > PROCESSES:
-            return f"it started more than {PROCESSES} processes"
         if thorough:
-            shown, files = _in_files(family) if self._sealed else (0, 0)
-            if files > FILES:
-                return f"it made more than {FILES} files"
-            self._hidden = shared_mappings(family) + shown
+            self._hidden = shared_mappings(family)
+            if self._sealed and (inside := _inside(self._pid)) is not None:
+                with contextlib.suppress(OSError):
+                    self._hidden += sum((s.f_blocks - s.f_bfree) * s.f_frsize for s in _spaces(inside))
         held = quick(family, self._hidden)
         if self._limit and held.total > self._limit:
             held = exact(family, self._hidden)  # what forked processes share is counted once
@@ -130,7 +150,7 @@ def shared_mappings(family: Sequence[int]) -> int:
 
 @lru_cache(maxsize=1)
 def _shared_memory_device() -> str:
-    """The kernel's own file system, on which shared memory without a file lies; the name of a mapping can be changed."""
+    """The kernel's own file system, where shared memory without a file lies; the name of a mapping can be changed."""
     with mmap.mmap(-1, mmap.PAGESIZE) as page:
         start = ctypes.addressof(ctypes.c_char.from_buffer(page))
         for line in Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines():
@@ -140,18 +160,19 @@ def _shared_memory_device() -> str:
     return ""
 
 
-def _in_files(family: Sequence[int]) -> tuple[int, int]:
-    """Bytes and files in what the sandbox can write to, seen through its innermost process."""
-    size = files = 0
-    for name in ("tmp", "dev/shm"):
-        with contextlib.suppress(OSError, IndexError):
-            place = Path(f"/proc/{family[-1]}/root", name)
-            if place.stat().st_dev == Path("/", name).stat().st_dev:
-                continue  # bubblewrap is still setting up
-            space = os.statvfs(place)
-            size += (space.f_blocks - space.f_bfree) * space.f_frsize
-            files += space.f_files - space.f_ffree
-    return size, files
+def _inside(pid: int) -> Path | None:
+    """The root of the sandbox that the bubblewrap process `pid` has made, once it is there."""
+    for child in processes.descendants(pid, 1)[1:2]:
+        root = Path(f"/proc/{child}/root")
+        with contextlib.suppress(OSError):
+            if (root / "proc").stat().st_dev != Path("/proc").stat().st_dev:
+                return root
+    return None
+
+
+def _spaces(inside: Path) -> list[os.statvfs_result]:
+    """All that the sandbox can write to."""
+    return [os.statvfs(inside / name) for name in ("tmp", "dev/shm")]
 
 
 def _fields(path: str) -> dict[str, int]:

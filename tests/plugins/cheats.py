@@ -75,10 +75,16 @@ class WalksTheHeap:
 @attack("reads-the-parent", sees=SEES)
 @dataclass(frozen=True)
 class ReadsTheParent:
-    """The key is in the memory of another process; so are its environment and arguments."""
+    """The key is in the memory of another process; so are its environment and arguments.
+
+    The first process is the sandbox's own, and can be read: it must hold nothing.
+    """
 
     def run(self, view, rng):
         found = []
+        with contextlib.suppress(OSError):
+            words = Path("/proc/1/environ").read_bytes().split(b"\0")
+            found += [word.decode() for word in words if word.partition(b"=")[0] not in (b"", b"PATH", b"LANG")]
         for place in glob.glob("/proc/[0-9]*"):
             if Path(place).name in ("1", str(os.getpid())):
                 continue

@@ -76,9 +76,7 @@ def test_files_outside_are_written_down_by_what_was_tried(
     }
 
 
-def test_every_path_of_an_event_counts(
-    watched: tuple[Hook, dict[str, int]], places: tuple[Path, Path, Path]
-) -> None:
+def test_every_path_of_an_event_counts(watched: tuple[Hook, dict[str, int]], places: tuple[Path, Path, Path]) -> None:
     """A file that is moved out of the scratch folder is written elsewhere."""
     heard, tried = watched
     _, scratch, outside = places

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from bench.isolation import sandbox
-from tests.helpers.cli import PLUGINS, TINY
+from bench.isolation import limits
+from tests.helpers.cli import PLUGINS, TINY, TINY_SEALED
 from tests.helpers.sandbox import needs_sandbox
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -81,7 +81,7 @@ def cheated(tmp_path_factory: pytest.TempPathFactory, server: tuple[int, list[An
     ]
     command = [sys.executable, "-m", "bench", "run", "--sealed", "--defense", "texthide:m=inf", "--json"]
     command += [a for spec in specs for a in ("--attack", spec)]
-    command += [*TINY, *CHEATS, "--timeout", "25", "--memory", "3000"]
+    command += [*TINY_SEALED, *CHEATS, "--timeout", "25", "--memory", "3000"]
     env = {**os.environ, "A_SECRET_OF_THE_PARENT": "1", "CHEATS_MARKER": str(folder / "imported")}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=600)
     records = {r["attack"]["name"]: r for r in json.loads(done.stdout)}
@@ -123,7 +123,7 @@ def test_nothing_reaches_the_world_outside(cheated: dict[str, Any]) -> None:
     assert not (folder / "outlived").exists()
     assert not list(folder.rglob("planted.json"))
     assert cheated["records"]["outlives"]["tried"]["left_behind"] >= 1
-    assert cheated["records"]["fills-the-disk"]["details"]["written"] <= sandbox.SCRATCH_BYTES
+    assert cheated["records"]["fills-the-disk"]["details"]["written"] <= limits.SCRATCH_BYTES
     assert "\x1b[2J" not in cheated["said"]
 
 
@@ -148,7 +148,7 @@ def test_the_seed_can_be_replayed_without_a_seal(bench: Run) -> None:
 
 @needs_sandbox
 def test_a_sealed_record_is_kept_and_replayed_bit_for_bit(bench: Run, tmp_path: Path) -> None:
-    words = ("run", "--sealed", "--defense", "mix-only", "--attack", "asks", *TINY)
+    words = ("run", "--sealed", "--defense", "mix-only", "--attack", "asks", *TINY_SEALED)
     words += ("--plugin", str(PLUGINS / "hostile.py"))
     first = bench(*words, "--json")
     (record,) = json.loads(first.stdout)
@@ -178,7 +178,7 @@ def test_a_sealed_record_is_kept_and_replayed_bit_for_bit(bench: Run, tmp_path: 
     ],
 )
 def test_a_sealed_attack_has_its_options_checked_like_any_other(bench: Run, spec: str, said: str) -> None:
-    done = bench("run", "--sealed", "--defense", "none", "--attack", spec, *TINY, *CHEATS)
+    done = bench("run", "--sealed", "--defense", "none", "--attack", spec, *TINY_SEALED, *CHEATS)
     assert done.returncode == 2
     assert said in done.stderr
 
@@ -205,7 +205,7 @@ def test_a_stand_in_says_what_the_plugin_itself_says() -> None:
 
 @needs_sandbox
 def test_replay_tells_a_changed_number(bench: Run, tmp_path: Path) -> None:
-    bench("run", "--sealed", "--defense", "mix-only", "--attack", "rss", *TINY)
+    bench("run", "--sealed", "--defense", "mix-only", "--attack", "rss", *TINY_SEALED)
     (path,) = (tmp_path / "home" / "results").glob("*.json")
     record = json.loads(path.read_text())
     record["metrics"]["recall"]["value"] = 0.99
@@ -236,7 +236,7 @@ def test_sealed_refuses_where_there_is_no_sandbox(bench: Run, tmp_path: Path, br
     if broken:
         (tools / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
         (tools / "bwrap").chmod(0o755)
-    done = bench("run", "--sealed", "--defense", "none", "--attack", "rss", *TINY, env={"PATH": str(tools)})
+    done = bench("run", "--sealed", "--defense", "none", "--attack", "rss", *TINY_SEALED, env={"PATH": str(tools)})
     assert done.returncode == 2
     assert ("No permissions" if broken else "apt-get install bubblewrap") in done.stderr
     assert not (tmp_path / "home" / "results").exists()

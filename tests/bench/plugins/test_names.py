@@ -57,13 +57,15 @@ def test_names_of_the_scaffold_are_names() -> None:
     assert all(map(names.is_name, ("a", "my-attack", "dp-ie-gaussian", "a1-2b", "a" * 40)))
 
 
-@pytest.mark.parametrize("module", ["sitecustomize:Mine", "usercustomize.inner:Mine", "a b:Mine", "mine:Mi ne", "mine:"])
+@pytest.mark.parametrize(
+    "module", ["sitecustomize:Mine", "usercustomize.inner:Mine", "a b:Mine", "mine:Mi ne", "mine:"]
+)
 def test_modules_that_python_imports_by_itself_or_that_are_none_are_refused(
     module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     point = EntryPoint("mine", module, "bench.attacks")
     monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == "bench.attacks" else [])
-    with pytest.raises(UsageError, match="when it starts|write module:Class"):
+    with pytest.raises(UsageError, match=r"when it starts|write module:Class"):
         Registry().get("attack", "mine")
 
 
