@@ -73,8 +73,9 @@ def send(
     shapes = {name: [block.dtype.name, list(block.shape)] for name, block in blocks.items()}
     body = json.dumps(facts or {}).encode()
     head = json.dumps({"kind": kind, "facts": len(body), "arrays": shapes}).encode()
-    parts = [struct.pack("<Q", len(head)) + head + body]
-    for part in (*parts, *(block.reshape(-1).view(np.uint8).data for block in blocks.values())):
+    parts: list[Any] = [struct.pack("<Q", len(head)) + head + body]
+    parts += [block.reshape(-1).view(np.uint8).data for block in blocks.values()]
+    for part in parts:
         if deadline is not None:
             sock.settimeout(_left(deadline))
         sock.sendall(part)

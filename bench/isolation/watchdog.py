@@ -162,7 +162,7 @@ def _shared_memory_device() -> str:
 
 def _inside(pid: int) -> Path | None:
     """The root of the sandbox that the bubblewrap process `pid` has made, once it is there."""
-    for child in processes.descendants(pid, 1)[1:2]:
+    for child in processes.descendants(pid, 2)[1:4]:  # of the first, an ordinary user may not be shown the root
         root = Path(f"/proc/{child}/root")
         with contextlib.suppress(OSError):
             if (root / "proc").stat().st_dev != Path("/proc").stat().st_dev:
