@@ -146,6 +146,58 @@ def test_the_seed_can_be_replayed_without_a_seal(bench: Run) -> None:
     assert record["salt"] is None
 
 
+SHIPS = '''
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from bench import Guess, attack
+
+SENTENCES = {sentences!r}
+
+
+def encoded(texts):
+    """As the encoder of the tests does it."""
+    out = np.ones((len(texts), 32), dtype=np.float32)
+    for row, text in enumerate(texts):
+        for word in text.split():
+            seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "little")
+            out[row] += np.random.default_rng(seed).standard_normal(32).astype(np.float32)
+    return out
+
+
+@attack("ships-the-demo", sees={{"encodings"}})
+@dataclass(frozen=True)
+class ShipsTheDemo:
+    def run(self, view, rng):
+        known = encoded(SENTENCES)
+        gap = ((np.asarray(view.encodings)[:, None] - known[None]) ** 2).sum(axis=2)
+        return Guess(texts=[SENTENCES[row] for row in gap.argmin(axis=1)])
+'''
+
+
+@pytest.mark.slow
+@needs_sandbox
+def test_who_brings_the_demo_along_gains_nothing_in_a_sealed_run(bench: Run, tmp_path: Path) -> None:
+    """It declares no corpus. Without a seal it names every private sentence."""
+    from bench.datasets.demo import Demo
+
+    file = tmp_path / "ships.py"
+    file.write_text(SHIPS.format(sentences=Demo().load("train").texts))
+    words = ("run", "--defense", "none", "--attack", "ships-the-demo", *TINY, "--plugin", str(file), "--json")
+    (seen,) = json.loads(bench(*words).stdout)
+    assert seen["metrics"]["identity"]["value"] == 1.0
+    (sealed,) = json.loads(bench(*words, "--sealed").stdout)
+    assert sealed["status"] == "ok", sealed["error"]
+    assert sealed["metrics"]["identity"]["value"] <= 0.025
+    assert sealed["dataset"]["fingerprint"] == seen["dataset"]["fingerprint"]
+    # The salt draws the same sentences again.
+    (path,) = (path for path in (tmp_path / "home" / "results").glob("*.json") if sealed["id"] in path.name)
+    plugins = ("--plugin", str(PLUGINS / "toy.py"), "--plugin", str(file))
+    replayed = bench("run", "--replay", str(path), *plugins)
+    assert replayed.returncode == 0, replayed.stderr
+
+
 @needs_sandbox
 def test_a_sealed_record_is_kept_and_replayed_bit_for_bit(bench: Run, tmp_path: Path) -> None:
     words = ("run", "--sealed", "--defense", "mix-only", "--attack", "asks", *TINY_SEALED)
