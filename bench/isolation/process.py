@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.isolation import dialogue, sandbox
+from bench.isolation import dialogue, sandbox, scope
 from bench.isolation.dialogue import Oracle
 from bench.isolation.watchdog import Watchdog
 from bench.isolation.workspace import PREFIX, workspace
@@ -92,10 +92,11 @@ def run(
     start = time.monotonic()
     with (folder / "log.txt").open("wb") as log, ours:
         with theirs:
+            command, env = _command(folder, theirs.fileno(), limits, seal)
             process = subprocess.Popen(
-                _command(folder, theirs.fileno(), limits, seal),
+                command,
                 cwd=HOME,
-                env=sandbox.OUTSIDE if seal else _environment(limits),
+                env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -130,12 +131,14 @@ def end_all() -> None:
         processes.kill_session(pid)
 
 
-def _command(folder: Path, socket_fd: int, limits: Limits, seal: Seal | None) -> list[str]:
+def _command(folder: Path, socket_fd: int, limits: Limits, seal: Seal | None) -> tuple[list[str], dict[str, str]]:
+    """What to start, and with which environment."""
     child = "bench.isolation.child"
     if seal is None:
-        return [sys.executable, "-m", child, str(folder), str(socket_fd)]
+        return [sys.executable, "-m", child, str(folder), str(socket_fd)], _environment(limits)
     inner = [child, str(sandbox.VIEW), str(socket_fd)]
-    return sandbox.command(folder, seal.needed, sandbox.environment(limits.threads), inner, limits.memory_mib)
+    command = sandbox.command(folder, seal.needed, sandbox.environment(limits.threads), inner, limits.memory_mib)
+    return scope.around(command, limits.memory_mib)
 
 
 def _environment(limits: Limits) -> dict[str, str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import BenchError, UsageError
-from bench.isolation import sandbox
+from bench.isolation import sandbox, scope
 from bench.isolation.watchdog import Watchdog
 from bench.isolation.workspace import workspace
 from bench.plugins import names, options
@@ -69,8 +69,9 @@ def run_logged(command: list[str], log: Path, seconds: float) -> tuple[int | Non
     By way of a file, which the limits of the sandbox bound; a pipe would fill this process's memory.
     """
     with log.open("wb") as out:
+        command, env = scope.around(command, MEMORY_MIB)
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=sandbox.OUTSIDE, start_new_session=True
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=env, start_new_session=True
         )
         try:
             with Watchdog(process.pid, MEMORY_MIB, sealed=True) as watchdog:
