@@ -103,6 +103,7 @@ def environment(threads: int | None) -> dict[str, str]:
         "USER": "attack",  # libraries ask who they are; there is no /etc/passwd to answer
         "BENCH_CACHE_DIR": str(SCRATCH / "cache"),
         "HF_HUB_OFFLINE": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",  # for processes that the first one starts; it has a flag
     }
     return found | thread_variables(threads)
 

@@ -26,6 +26,8 @@ def main() -> None:
 
     site.main()
     sys.path += json.loads(folders)
+    # For processes that this one starts, such as those of `bench plugin check`: they have its limits from the start.
+    os.environ["PYTHONPATH"] = os.pathsep.join(json.loads(folders))
     sys.argv = [module, *rest]
     importlib.import_module(module).main()
 

@@ -151,7 +151,7 @@ def shared_mappings(family: Sequence[int]) -> int:
 @lru_cache(maxsize=1)
 def _shared_memory_device() -> str:
     """The kernel's own file system, where shared memory without a file lies; the name of a mapping can be changed."""
-    with mmap.mmap(-1, mmap.PAGESIZE) as page:
+    with mmap.mmap(-1, mmap.PAGESIZE) as page, contextlib.suppress(OSError):  # no /proc: no family to watch either
         start = ctypes.addressof(ctypes.c_char.from_buffer(page))
         for line in Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines():
             span, _, _, device, *_ = line.split(maxsplit=5)

@@ -361,6 +361,8 @@ class MakesFiles:
     def run(self, view, rng):
         for i in range(self.most):
             os.close(os.open(f"/dev/shm/{i}", os.O_CREAT))
+            if i % 1000 == 0:
+                view.stage(str(i))
         time.sleep(5)
         return answer(view, made=self.most)
 

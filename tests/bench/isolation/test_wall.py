@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.isolation import dialogue, process, sandbox
+from bench.isolation import dialogue, process, sandbox, watchdog
 from bench.isolation.limits import PROCESSES
 from tests.helpers.cli import PLUGINS
 from tests.helpers.sandbox import needs_sandbox
@@ -172,6 +172,7 @@ def test_processes_are_limited_for_root_too() -> None:
 def test_files_are_limited() -> None:
     found = attempt("makes-files", timeout=60)
     assert "it made more than 100000 files" in str(found.outcome.reason)
+    assert found.reached <= 1.1 * watchdog.FILES
 
 
 @pytest.mark.parametrize("name", ["will-not-end", "announces-much", "floods-stages", "asks-and-never-reads"])
