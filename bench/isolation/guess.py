@@ -13,6 +13,8 @@ from bench.types import KINDS, Guess
 
 # Answers to all items together: scoring compares each with the truth, several arrays of them at a time.
 ANSWERS = 1 << 24
+# Reconstructions times released items: every pair is compared before they are matched.
+PAIRS = 1 << 27
 # Letters of one text: tokenizers and comparisons take time that grows with it, and no example is as long.
 LETTERS = 20_000
 TRAIL = ("steps", "distance", "images", "masks")
@@ -42,7 +44,7 @@ def check(guess: Guess, expected: Expected) -> str | None:
     kind = kinds.kind_of(guess)
     if kind.modality != expected.modality:
         return f"a guess of {kind.name} does not fit: the private examples are {expected.modality}"
-    wrong = kind.check(guess, expected) or _too_much(guess) or _trail(guess, expected)
+    wrong = kind.check(guess, expected) or _too_much(guess, expected) or _trail(guess, expected)
     if wrong is None and guess.confidence is not None:
         confidence = np.asarray(guess.confidence)
         if confidence.shape != (expected.items,) or not np.isfinite(confidence).all():
@@ -50,9 +52,12 @@ def check(guess: Guess, expected: Expected) -> str | None:
     return wrong
 
 
-def _too_much(guess: Guess) -> str | None:
+def _too_much(guess: Guess, expected: Expected) -> str | None:
     if guess.ranking is not None and (size := np.asarray(guess.ranking).size) > ANSWERS:
         return f"the ranking names {size:,} sentences in all; at most {ANSWERS:,} are taken: name fewer for each item"
+    if guess.vectors is not None and len(guess.vectors) * expected.items > PAIRS:
+        most = PAIRS // expected.items
+        return f"{len(guess.vectors):,} vectors were guessed for {expected.items:,} items; at most {most:,} are taken"
     longest = max(map(len, guess.texts), default=0) if guess.texts is not None else 0
     if longest > LETTERS:
         return f"a text of {longest:,} letters was guessed; at most {LETTERS:,} are taken"

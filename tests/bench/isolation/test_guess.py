@@ -36,6 +36,9 @@ def test_a_ranking_and_its_texts_are_bounded_in_all(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(guesses, "ANSWERS", 100)
     assert guesses.check(Guess(ranking=np.zeros((5, 20), dtype=np.int8)), expected) is None
     assert "at most 100 are taken" in str(guesses.check(Guess(ranking=np.zeros((5, 21), dtype=np.int8)), expected))
+    monkeypatch.setattr(guesses, "PAIRS", 20)
+    assert guesses.check(Guess(vectors=np.zeros((4, 4))), expected) is None
+    assert "at most 4 are taken" in str(guesses.check(Guess(vectors=np.zeros((5, 4))), expected))
     assert "at most 20,000 are taken" in str(guesses.check(Guess(texts=["a", *["b"] * 3, "c" * 20_001]), expected))
 
 
