@@ -40,25 +40,25 @@ def listen(
     while True:
         try:
             kind, facts, arrays = channel.receive(sock, deadline)
-            if kind == "stage":
-                stage(printable(str(facts.get("text", ""))[:200]))
-            elif kind == "oracle" and oracle is None:
-                return Reply("failed", reason="it asked the oracle without declaring it: add 'oracle' to sees")
-            elif kind == "oracle" and oracle is not None:
+            if kind == "oracle" and oracle is not None:
                 _answer(sock, oracle, arrays, deadline)
-            elif kind == "error":
-                reason = printable(str(facts.get("reason") or "it failed without giving a reason")[:REASON_LIMIT])
-                return Reply("failed", reason=reason, attempts=guesses.attempts(facts))
-            elif kind == "guess":
-                return _guessed(facts, arrays)
-            else:
-                return Reply("failed", reason=f"it sent a message of a kind that is not its own: {kind}")
         except TimeoutError:
             return Reply("timeout", reason=late)
-        except (EOFError, ConnectionError):
+        except (EOFError, ConnectionError):  # it may also have died while it waited for an answer
             return Reply("gone")
         except channel.BadMessage as error:
             return Reply("failed", reason=printable(f"it sent garbage instead of a guess: {error}"[:REASON_LIMIT]))
+        if kind == "stage":
+            stage(printable(str(facts.get("text", ""))[:200]))
+        elif kind == "oracle" and oracle is None:
+            return Reply("failed", reason="it asked the oracle without declaring it: add 'oracle' to sees")
+        elif kind == "error":
+            reason = printable(str(facts.get("reason") or "it failed without giving a reason")[:REASON_LIMIT])
+            return Reply("failed", reason=reason, attempts=guesses.attempts(facts))
+        elif kind == "guess":
+            return _guessed(facts, arrays)
+        elif kind != "oracle":
+            return Reply("failed", reason=f"it sent a message of a kind that is not its own: {kind}")
 
 
 def _guessed(facts: dict[str, Any], arrays: dict[str, Any]) -> Reply:

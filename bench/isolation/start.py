@@ -25,9 +25,10 @@ def main() -> None:
     import site
 
     site.main()
-    sys.path += json.loads(folders)
-    # For processes that this one starts, such as those of `bench plugin check`: they have its limits from the start.
-    os.environ["PYTHONPATH"] = os.pathsep.join(json.loads(folders))
+    if beside := json.loads(folders):
+        sys.path += beside
+        # For processes that this one starts, such as those of `bench plugin check`: they have its limits already.
+        os.environ["PYTHONPATH"] = os.pathsep.join(beside)
     sys.argv = [module, *rest]
     importlib.import_module(module).main()
 

@@ -14,7 +14,7 @@ import mmap
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -31,6 +31,9 @@ SELDOM, RARELY = 4, 40
 # Empty files take memory, and no room in a file system.
 FILES = 100_000
 MIB = 1 << 20
+# Of /proc/PID/status, and of smaps_rollup.
+PRIVATE, SHARED = ("RssAnon", "VmSwap", "VmPTE"), ("RssShmem",)
+PRIVATE_EXACT, SHARED_EXACT = ("Pss_Anon", "SwapPss"), ("Pss_Shmem",)
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Watchdog:
         self._ended = threading.Event()
         # Apart: to weigh a thousand processes takes a second, in which there would be many more of them.
         watches = (self._weigh, self._count) if sealed else (self._weigh,)
-        self._threads = [threading.Thread(target=watch, name="watchdog", daemon=True) for watch in watches]
+        self._threads = [threading.Thread(target=self._watch, args=(watch,), daemon=True) for watch in watches]
         self.reason: str | None = None
         self.peak_mib = 0.0
 
@@ -67,6 +70,12 @@ class Watchdog:
         self._ended.set()
         for thread in self._threads:
             thread.join()
+
+    def _watch(self, watch: Callable[[], None]) -> None:
+        try:
+            watch()
+        except Exception as error:  # what cannot be watched does not go on
+            self._end(f"what it held could not be found out ({error!r})"[:300], [])
 
     def _end(self, reason: str, family: list[int]) -> None:
         self.reason = self.reason or reason
@@ -118,8 +127,7 @@ class Watchdog:
 def quick(family: Sequence[int], hidden: int) -> Held:
     """At least what they hold: memory that several share counts for each."""
     found = [_fields(f"/proc/{pid}/status") for pid in family]
-    private = sum(one.get(name, 0) for one in found for name in ("RssAnon", "VmSwap", "VmPTE"))
-    return Held(private, max(hidden, sum(one.get("RssShmem", 0) for one in found)))
+    return Held(_sum(found, PRIVATE), max(hidden, _sum(found, SHARED)))
 
 
 def exact(family: Sequence[int], hidden: int) -> Held:
@@ -127,8 +135,7 @@ def exact(family: Sequence[int], hidden: int) -> Held:
     found = [_fields(f"/proc/{pid}/smaps_rollup") for pid in family]
     if not any("Pss_Anon" in one for one in found):  # an older kernel, or they have just ended
         return quick(family, hidden)
-    private = sum(one.get(name, 0) for one in found for name in ("Pss_Anon", "SwapPss"))
-    return Held(private, max(hidden, sum(one.get("Pss_Shmem", 0) for one in found)))
+    return Held(_sum(found, PRIVATE_EXACT), max(hidden, _sum(found, SHARED_EXACT)))
 
 
 def shared_mappings(family: Sequence[int]) -> int:
@@ -146,6 +153,10 @@ def shared_mappings(family: Sequence[int]) -> int:
                     start, end = (int(part, 16) for part in span.split("-"))
                     sizes[inode] = max(sizes.get(inode, 0), end - start)
     return sum(sizes.values())
+
+
+def _sum(found: Sequence[dict[str, int]], names: Sequence[str]) -> int:
+    return sum(one.get(name, 0) for one in found for name in names)
 
 
 @lru_cache(maxsize=1)
@@ -176,12 +187,11 @@ def _spaces(inside: Path) -> list[os.statvfs_result]:
 
 
 def _fields(path: str) -> dict[str, int]:
-    """`Name: 12 kB` of a file in /proc, in bytes."""
+    """`Name: 12 kB` of a file in /proc, in bytes; of those lines only that are ours, for a process can name itself."""
     found: dict[str, int] = {}
     with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as lines:
         for line in lines:
             name, _, value = line.partition(":")
-            number, _, unit = value.strip().partition(" ")
-            if unit == "kB":
-                found[name] = int(number) << 10
+            if name in (*PRIVATE, *SHARED, *PRIVATE_EXACT, *SHARED_EXACT):
+                found[name] = int(value.split()[0]) << 10
     return found

@@ -89,6 +89,17 @@ def test_files_that_are_mapped_do_not_count(tmp_path: object) -> None:
             assert watchdog.shared_mappings([os.getpid()]) == before
 
 
+def test_what_cannot_be_watched_does_not_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(family: list[int], hidden: int) -> None:
+        raise ValueError("no such line")
+
+    monkeypatch.setattr(watchdog, "quick", broken)
+    with start("import time; time.sleep(60)") as process:
+        with Watchdog(process.pid, 100, sealed=False) as watch:
+            assert process.wait(30) == -9
+        assert watch.reason == "what it held could not be found out (ValueError('no such line'))"
+
+
 def test_no_limit_is_no_limit_and_one_that_has_gone_is_no_error() -> None:
     with start("pass") as process, Watchdog(process.pid, 0, sealed=False) as watch:
         process.wait(30)
