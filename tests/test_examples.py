@@ -18,7 +18,7 @@ from tests.helpers.sandbox import needs_sandbox
 
 PACKAGES = ("examples/centred-search", "examples/gaussian-noise", "hideseek-freshly-made")
 SUITE = """
-dataset = "demo"
+dataset = "kept-demo"
 encoder = "toy"
 examples = 40
 candidates = 120
