@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 from measurement import Measurement, parser, report
 
-from bench import Corpus, Release
+from bench import Corpus
 from bench.isolation import process, sandbox, view
+from bench.surfaces.encodings import Encodings
 
 PLUGIN = '''
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ def measure(repeats: int) -> list[Measurement]:
                 start = time.perf_counter()
                 with process.workspace() as folder:
                     corpus = Corpus([str(i) for i in range(len(vectors))], vectors)
-                    view.write(folder, ("corpus", "encodings"), Release(vectors[:1000], None), corpus=corpus)
+                    view.write(folder, ("corpus", "encodings"), {"encodings": Encodings(vectors[:1000])}, corpus=corpus)
                     done = process.run(
                         *(folder, attack, 0),
                         limits=process.Limits(60, 2048, 1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ from tests.helpers.sandbox import needs_sandbox
 
 PACKAGES = ("examples/centred-search", "examples/gaussian-noise", "hideseek-freshly-made")
 SUITE = """
-dataset = "demo"
+dataset = "kept-demo"
 encoder = "toy"
 examples = 40
 candidates = 120
@@ -160,7 +161,10 @@ def test_a_package_is_submitted_by_a_line_in_plugins_toml(
     wheels = elsewhere.home / "wheels"
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*pip, "-w", str(wheels), str(source)], check=True, capture_output=True)
-    (board / "plugins.toml").write_text('[packages]\nhideseek-brought-along = "0.1.0"\n')
+    (wheel,) = wheels.glob("*.whl")
+    sha256 = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    line = f'[packages]\nhideseek-brought-along = {{ version = "0.1.0", sha256 = ["{sha256}"] }}\n'
+    (board / "plugins.toml").write_text(line)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
     brought = submit("--dry-run", "--install")

@@ -12,15 +12,14 @@ import secrets
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.errors import BenchError, UsageError
 
 if TYPE_CHECKING:
+    from bench.plugins.packages import Package
     from bench.plugins.registry import Entry, Registry
     from bench.records.model import AttackRecord
 
@@ -92,14 +91,15 @@ def run(args: argparse.Namespace) -> int:
 
 def changed(base: str, packages: Path, *, install: bool, folder: Path) -> list[str]:
     """Names of the attacks that a pull request adds or changes: files in attacks/, lines in plugins.toml."""
+    from bench.plugins.packages import see_to
     from bench.plugins.registry import Registry
 
     sys.path.append(str(folder))  # at the end: a submission must not stand in for a library
     files = _git("diff", "--name-only", "--diff-filter=AM", base, "--", "attacks/*.py").split()
     paths = [Path(name).resolve() for name in files]
     fresh = _new_packages(base, packages)
-    for package, wanted in sorted(fresh.items()):
-        _have(package, wanted, install, folder)
+    for _, package in sorted(fresh.items()):
+        see_to(package, folder, install=install)
     entries = Registry().of("attack").values()
     return [e.name for e in entries if is_touched(e, paths) or _alike(e.package) in map(_alike, fresh)]
 
@@ -112,30 +112,15 @@ def is_touched(entry: Entry, files: Sequence[Path]) -> bool:
     return path in files
 
 
-def _new_packages(base: str, packages: Path) -> dict[str, str]:
-    if not packages.is_file():
+def _new_packages(base: str, listed: Path) -> dict[str, Package]:
+    from bench.plugins import packages
+
+    if not listed.is_file():
         return {}
-    listed: dict[str, str] = tomllib.loads(packages.read_text(encoding="utf-8")).get("packages", {})
-    before = subprocess.run(["git", "show", f"{base}:./{packages}"], capture_output=True, text=True).stdout
-    known = tomllib.loads(before).get("packages", {})
-    return {name: wanted for name, wanted in listed.items() if known.get(name) != wanted}
-
-
-def _have(package: str, wanted: str, install: bool, folder: Path) -> None:
-    """See to it that a package is there: in this environment, or in `folder`."""
-    try:
-        if version(package) == wanted:
-            return
-    except PackageNotFoundError:
-        pass
-    if not install:
-        raise UsageError(f"{package}=={wanted} of plugins.toml is not installed: install it, or add --install")
-    # None of its code must run outside the sandbox: wheels only, since building runs code, and into a folder of its
-    # own, where Python does not look for .pth files. What it needs besides must be here already.
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade"]
-    command += ["--no-deps", "--only-binary", ":all:", "--target", str(folder), f"{package}=={wanted}"]
-    if subprocess.run(command).returncode:
-        raise BenchError(f"refused: {package}=={wanted} cannot be installed from a wheel")
+    now = packages.read(listed.read_text(encoding="utf-8"), str(listed))
+    before = subprocess.run(["git", "show", f"{base}:./{listed}"], capture_output=True, text=True).stdout
+    known = packages.read(before, f"{listed} of {base}")
+    return {name: package for name, package in now.items() if known.get(name) != package}
 
 
 def _check(registry: Any, name: str, files: Sequence[str], packages: Path) -> None:
@@ -144,7 +129,7 @@ def _check(registry: Any, name: str, files: Sequence[str], packages: Path) -> No
     A plugin that knows it is being checked can fake this: it serves authors and reviewers, the wall needs none of it.
     """
     from bench.isolation import process, sandbox
-    from bench.isolation.untrusted import run_logged
+    from bench.isolation.untrusted import MEMORY_MIB, run_logged
     from bench.system.text import printable
 
     entry = registry.get("attack", name.partition(":")[0])
@@ -152,9 +137,9 @@ def _check(registry: Any, name: str, files: Sequence[str], packages: Path) -> No
     extra = [word for file in files if Path(file).resolve() != Path(entry.module) for word in ("--plugin", file)]
     target = entry.module if entry.module.endswith(".py") else name
     with process.workspace() as folder:
-        inner = [sys.executable, "-m", "bench.isolation.untrusted", "check", target]
+        inner = ["bench.isolation.untrusted", "check", target]
         inner += [word if word == "--plugin" else os.path.abspath(word) for word in extra]
-        command = sandbox.command(folder, needed, sandbox.environment(None), inner, blind=False)
+        command = sandbox.command(folder, needed, sandbox.environment(None), inner, MEMORY_MIB, blind=False)
         status, said = run_logged(command, folder / "output.txt", CHECK_SECONDS)
     for line in said.splitlines():
         _say(printable(line))

@@ -9,7 +9,9 @@ from bench.types import Guess
 
 def agreement(first: Guess, other: Guess, order: Ints, width: int) -> float:
     """How far the answers are the same, where `other` saw item `order[i]` in place i; each kind of guess says how."""
-    return kinds.kind_of(first).agreement(first, other, order, width) if first.given == other.given else 0.0
+    if first.given != other.given or len(first.given) != 1:  # an empty guess agrees with nothing
+        return 0.0
+    return kinds.kind_of(first).agreement(first, other, order, width)
 
 
 def identical(first: Guess, other: Guess | None) -> bool:
@@ -26,4 +28,4 @@ def identical(first: Guess, other: Guess | None) -> bool:
 
 def describe(guess: Guess) -> str:
     """Kind, shape and type of a guess, for a checklist."""
-    return kinds.kind_of(guess).describe(guess)
+    return kinds.kind_of(guess).describe(guess) if len(guess.given) == 1 else f"{len(guess.given)} kinds of answer"

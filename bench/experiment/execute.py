@@ -5,8 +5,9 @@ Saves nothing: it may run on any machine.
 
 from __future__ import annotations
 
+import errno
 import json
-import secrets
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 
 from bench import modalities, surfaces
 from bench.errors import BenchError, UsageError
-from bench.experiment import identity, provenance, setup, trained
+from bench.experiment import identity, provenance, redrawing, setup, trained
 from bench.experiment.cells import Cell
 from bench.isolation import guess as guesses
 from bench.isolation import process, sandbox, view
@@ -52,13 +53,14 @@ def execute(
     salt: str | None = None,
 ) -> Result:
     """The whole walk. `salt` draws a sealed cell's key again."""
-    salt = salt or (secrets.token_hex(32) if cell.sealed else None)
+    scenes = scenes or Scenes()
+    salt = salt or (redrawing.new_salt(scenes.common) if cell.sealed else None)
     found: dict[str, Any] = {}
     try:
         with _failing("before the attack"):
             stage("preparing")
             model = trained.obtain(cell, about, device=device, progress=stage) if cell.training else None
-            scene = (scenes or Scenes()).get(cell, about, device, stage, salt, model)
+            scene = scenes.get(cell, about, device, stage, salt, model)
             released = surfaces.build(cell.sees, scene.client)
             found |= _of_scene(about, scene, released)
             if model is not None:
@@ -134,16 +136,27 @@ class _Failed(Exception):
 
 @contextmanager
 def _failing(where: str, *, machine: bool = False) -> Iterator[None]:
-    """An error in this step fails the cell; with `machine`, one of the machine, such as a full disk, ends the run."""
+    """An error in this step fails the cell; a full disk, or with `machine` any error of the machine, ends the run."""
     try:
         yield
     except UsageError as error:
         raise _Failed(str(error)) from error
     except Exception as error:
-        if machine and isinstance(error, OSError):
+        if _is_full(error) or (machine and isinstance(error, OSError)):
             raise
         said = str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
         raise _Failed(f"{where}: {said}") from error
+
+
+def _is_full(error: BaseException | None) -> bool:
+    """Whether there is no room left for what had to be written: no other cell would fare better."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if isinstance(error, sqlite3.OperationalError) and "disk is full" in str(error):
+            return True
+        error = error.__cause__
+    return False
 
 
 def _of_scene(about: AttackRecord, scene: setup.CellSetup, released: Mapping[str, surfaces.Surface]) -> dict[str, Any]:
@@ -194,6 +207,7 @@ class Scenes:
         self.clear()
 
     def clear(self) -> None:
+        self.common = redrawing.new_common()
         self._of = ""
         self._last: setup.CellSetup | None = None
 
@@ -210,7 +224,9 @@ class Scenes:
         # An oracle's randomness goes on from question to question: an attack that asks it gets a fresh one.
         if self._last is None or wanted != self._of or "oracle" in cell.sees:
             self._last = None  # before the next one is made: two would take twice the memory
-            self._last = setup.build(cell, device=device, progress=stage, salt=salt, model=model)
+            # Sentences that a client has trained on cannot be drawn anew.
+            subject = cell if cell.training else redrawing.redrawn(cell, salt)
+            self._last = setup.build(subject, device=device, progress=stage, salt=salt, model=model)
             self._of = wanted
         return self._last
 
@@ -231,8 +247,9 @@ def needed(cell: Cell) -> tuple[Path, ...]:
     found = [path for plugin in lent for path in sandbox.files_of(plugin.entry.module)]
     folder: Path | None = getattr(cell.encoder.plugin, "folder", None) if "encoder" in sees else None
     if folder is not None:
-        # A hub's cache holds links into a folder of blobs.
-        found += [folder, *sorted({path.resolve().parent for path in folder.rglob("*")} - {folder})]
+        # A hub's cache holds links into a folder of blobs: those that are linked, and not what lies beside them.
+        linked = {path.resolve() for path in folder.rglob("*") if path.is_symlink()}
+        found += [folder, *sorted(path for path in linked if path.is_file())]
         if checkpoint := getattr(cell.encoder.plugin, "checkpoint", ""):
             found.append(Path(checkpoint))
     return tuple(found)

@@ -16,7 +16,32 @@ from typing import Any
 HEAP = ("gc.get_objects", "gc.get_referrers", "gc.get_referents")
 NETWORK = ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto")
 LISTING = ("os.listdir", "os.scandir", "os.walk", "glob.glob")
-CHANGING = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "shutil.rmtree")
+# Which arguments of an event are paths that it changes, and which that it only looks at; behind each, where there is
+# one, the argument with the folder that a relative path starts from. What a link points to is text, seen when it is
+# followed.
+CHANGES: dict[str, tuple[tuple[int, int | None], ...]] = {
+    "os.remove": ((0, 1),),
+    "os.rename": ((0, 2), (1, 3)),
+    "os.mkdir": ((0, 2),),
+    "os.rmdir": ((0, 1),),
+    "os.link": ((1, 3),),
+    "os.symlink": ((1, 2),),
+    "os.truncate": ((0, None),),
+    "os.chmod": ((0, 2),),
+    "os.chown": ((0, 3),),
+    "os.utime": ((0, 3),),
+    "os.setxattr": ((0, None),),
+    "shutil.rmtree": ((0, 1),),
+    "shutil.copyfile": ((1, None),),
+    "shutil.copytree": ((1, None),),
+    "shutil.move": ((0, None), (1, None)),
+}
+READS: dict[str, tuple[tuple[int, int | None], ...]] = {
+    **dict.fromkeys(LISTING, ((0, None),)),
+    "os.link": ((0, 2),),
+    "shutil.copyfile": ((0, None),),
+    "shutil.copytree": ((0, None),),
+}
 OTHERS = re.compile(r"/proc(/?$|/(?!self\b|thread-self\b)\d+)")
 # The project's data sets, which no attack has a need for: what it may see of them is in its view.
 DATA = "bench.datasets"
@@ -49,18 +74,24 @@ def watch(readable: Iterable[str], writable: Iterable[str]) -> dict[str, int]:
                 note(f"looked for {args[0]}")
             elif event == "os.kill" and args[0] not in (0, os.getpid()):
                 note("sent a signal to another process")
-            elif event == "open" or event in LISTING or event in CHANGING:
-                _path(event, args)
+            elif event == "open":
+                _path(args, 0, None, _writes(args))
+            else:
+                for path, start in CHANGES.get(event, ()):
+                    _path(args, path, start, True)
+                for path, start in READS.get(event, ()):
+                    _path(args, path, start, False)
         finally:
             busy = False
 
-    def _path(event: str, args: tuple[Any, ...]) -> None:
-        if not args or not isinstance(args[0], str | bytes):
+    def _path(args: tuple[Any, ...], at: int, start: int | None, changes: bool) -> None:
+        given = args[at] if at < len(args) else None
+        if not isinstance(given, str | bytes | os.PathLike):
             return  # a file that is already open
-        path = os.path.realpath(os.fsdecode(args[0])) + os.sep
+        path = os.path.realpath(os.path.join(_folder(args, start), os.fsdecode(given))) + os.sep
         if OTHERS.match(path.rstrip(os.sep)) and not path.startswith(f"/proc/{os.getpid()}/"):
             note("looked at other processes")
-        elif event in CHANGING or (event == "open" and _writes(args)):
+        elif changes:
             if not path.startswith(may_write):
                 note(f"tried to write {_short(path)}")
         elif not path.startswith(may_read):
@@ -68,6 +99,17 @@ def watch(readable: Iterable[str], writable: Iterable[str]) -> dict[str, int]:
 
     sys.addaudithook(heard)
     return tried
+
+
+def _folder(args: tuple[Any, ...], start: int | None) -> str:
+    """The folder that a relative path starts from, if an event names one that is open."""
+    fd = args[start] if start is not None and start < len(args) else None
+    if not isinstance(fd, int) or fd < 0:
+        return ""
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}")
+    except OSError:
+        return ""
 
 
 def _writes(args: tuple[Any, ...]) -> bool:

@@ -1,7 +1,8 @@
 """The attack's own process: opens the view, runs the attack, sends the guess back.
 
-Started by bench.isolation.process as `python -m bench.isolation.child FOLDER FD`. It is handed the folder of the view,
-one end of a socket, and nothing else; everything the attack prints goes to a log that the parent keeps.
+Started by bench.isolation.process as `python -m bench.isolation.child FOLDER FD` or, sealed, by bench.isolation.start.
+It is handed the folder of the view, one end of a socket, and nothing else; everything the attack prints goes to a log
+that the parent keeps.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import sys
 
 # `-m` puts the current folder first; in a checkout its datasets/ would shadow Hugging Face's `datasets`.
-if "site-packages" not in sys.path[0]:
+if __name__ == "__main__" and "site-packages" not in sys.path[0]:
     sys.path.pop(0)
 
 import json
@@ -24,13 +25,14 @@ import numpy as np
 
 from bench import ROOT
 from bench.arrays import Floats
-from bench.isolation import audit, channel, sandbox
+from bench.isolation import audit, channel, limits, sandbox
 from bench.isolation.view import View
 from bench.plugins import options
 from bench.plugins.registry import Entry
 from bench.scoring import packing
 from bench.types import Guess
 
+REASON_LIMIT = 2000
 # What a sealed attack may look at without a word in its record: the system, its view, the code of this project.
 READABLE = (*sandbox.SYSTEM, str(sandbox.VIEW), "/sys", "/proc", "/etc", *(str(ROOT / name) for name in sandbox.CODE))
 
@@ -39,7 +41,8 @@ def main() -> None:
     folder, fd = Path(sys.argv[1]), int(sys.argv[2])
     task: dict[str, Any] = json.loads((folder / "task.json").read_text(encoding="utf-8"))
     _die_with_parent(task["sealed"])
-    sandbox.restrict(int(task["memory_mib"]), sealed=task["sealed"])
+    if not task["sealed"]:  # in the sandbox they are set already
+        limits.restrict(int(task["memory_mib"]), sealed=False)
     sock = socket.socket(fileno=fd)
     os.chdir(task["scratch"])
     # After this the attack's own code is loaded for the first time.
@@ -54,7 +57,7 @@ def main() -> None:
         reason = f"it needed more than its memory limit of {task['memory_mib']} MiB"
         channel.send(sock, "error", {"reason": reason, "attempts": tried})
     except BaseException as error:
-        channel.send(sock, "error", {"reason": _reason(error, task), "attempts": tried})
+        channel.send(sock, "error", {"reason": _reason(error, task)[:REASON_LIMIT], "attempts": tried})
     sys.stdout.flush()
     sys.stderr.flush()
     # The parent notes what was used and ends this process with all it left behind; should it be gone, so are we.

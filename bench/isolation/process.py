@@ -7,36 +7,31 @@ bench.isolation.sandbox.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from bench.arrays import Floats
-from bench.isolation import channel, sandbox
-from bench.isolation import guess as guesses
-from bench.scoring import packing
+from bench.isolation import dialogue, sandbox, scope
+from bench.isolation.dialogue import Oracle
+from bench.isolation.watchdog import Watchdog
+from bench.isolation.workspace import PREFIX, workspace
 from bench.system import processes
 from bench.system.text import printable
 from bench.system.threads import thread_variables
 from bench.types import Guess
 
+__all__ = ["PREFIX", "Limits", "Outcome", "Seal", "end_all", "run", "workspace"]
+
 HOME = Path(__file__).resolve().parents[2]
-PREFIX = "hideseek-view-"
 FOLDERS = ("BENCH_DATA_DIR", "BENCH_MODELS_DIR", "BENCH_CACHE_DIR")
-REASON_LIMIT = 2000
 # Processes of attacks that are running, so that an interrupted run can end them from another thread.
 _running: set[int] = set()
 
@@ -71,39 +66,13 @@ class Outcome:
     """processes that were still running when the attack had ended; they were ended too"""
 
 
-@dataclass(frozen=True)
-class _Reply:
-    """What the attack's process answered in the end."""
-
-    status: str
-    guess: Guess | None = None
-    reason: str | None = None
-    used: tuple[str, ...] = ()
-    attempts: dict[str, int] = field(default_factory=dict)
-
-
-@contextlib.contextmanager
-def workspace() -> Iterator[Path]:
-    """A folder for one view, gone afterwards; those that a killed run left behind go as well."""
-    base = Path(tempfile.gettempdir())
-    for old in base.glob(f"{PREFIX}*"):
-        with contextlib.suppress(ValueError, OSError):
-            if not processes.is_alive(int(old.name[len(PREFIX) :].split("-")[0])):
-                shutil.rmtree(old, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def run(
     folder: Path,
     attack: dict[str, Any],
     rng: int,
     *,
     limits: Limits,
-    oracle: Callable[[Floats], Floats] | None,
+    oracle: Oracle | None,
     stage: Callable[[str], None],
     seal: Seal | None = None,
 ) -> Outcome:
@@ -123,10 +92,11 @@ def run(
     start = time.monotonic()
     with (folder / "log.txt").open("wb") as log, ours:
         with theirs:
+            command, env = _command(folder, theirs.fileno(), limits, seal)
             process = subprocess.Popen(
-                _command(folder, theirs.fileno(), limits, seal),
+                command,
                 cwd=HOME,
-                env=None if seal else _environment(limits),
+                env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -134,18 +104,21 @@ def run(
                 start_new_session=True,
             )
         _running.add(process.pid)
+        watchdog = Watchdog(process.pid, limits.memory_mib, sealed=seal is not None)
+        late = f"it took longer than its limit of {limits.timeout_s:g} s (--timeout)"
         try:
-            reply = _listen(ours, start + limits.timeout_s, limits, oracle, stage)
+            with watchdog:
+                reply = dialogue.listen(ours, start + limits.timeout_s, late, oracle, stage)
         finally:
             family = processes.process_tree(process.pid)
             peak = processes.peak_mib(family)
             # The whole session: an attack must not leave processes behind that outlive its cell.
-            processes.kill_session(process.pid)
+            processes.kill_all(process.pid, family)
             _running.discard(process.pid)
             process.wait()
     status, reason = reply.status, reply.reason
     if status == "gone":
-        status, reason = "failed", _why_gone(process.returncode, folder)
+        status, reason = "failed", watchdog.reason or _why_gone(process.returncode, folder)
     seconds = time.monotonic() - start
     own = 3 if seal else 1  # bubblewrap, the first process of its namespace, and the attack
     left = max(0, len(family) - own)
@@ -158,65 +131,14 @@ def end_all() -> None:
         processes.kill_session(pid)
 
 
-def _command(folder: Path, socket_fd: int, limits: Limits, seal: Seal | None) -> list[str]:
-    place = sandbox.VIEW if seal else folder
-    inner = [sys.executable, "-m", "bench.isolation.child", str(place), str(socket_fd)]
+def _command(folder: Path, socket_fd: int, limits: Limits, seal: Seal | None) -> tuple[list[str], dict[str, str]]:
+    """What to start, and with which environment."""
+    child = "bench.isolation.child"
     if seal is None:
-        return inner
-    return sandbox.command(folder, seal.needed, sandbox.environment(limits.threads), inner)
-
-
-def _listen(
-    sock: socket.socket,
-    deadline: float,
-    limits: Limits,
-    oracle: Callable[[Floats], Floats] | None,
-    stage: Callable[[str], None],
-) -> _Reply:
-    late = _Reply("timeout", reason=f"it took longer than its limit of {limits.timeout_s:g} s (--timeout)")
-    while True:
-        try:
-            kind, facts, arrays = channel.receive(sock, deadline=deadline)
-        except TimeoutError:
-            return late
-        except (EOFError, ConnectionError):
-            return _Reply("gone")
-        except channel.BadMessage as error:
-            return _Reply("failed", reason=f"it sent garbage instead of a guess: {error}"[:REASON_LIMIT])
-        if kind == "stage":
-            stage(printable(facts.get("text", ""))[:200])
-        elif kind == "oracle":
-            if oracle is None:
-                return _Reply("failed", reason="it asked the oracle without declaring it: add 'oracle' to sees")
-            try:
-                _answer(sock, oracle, arrays)
-            except TimeoutError:
-                return late
-            except ConnectionError:  # the attack died while it waited
-                return _Reply("gone")
-        elif kind == "error":
-            reason = printable(facts.get("reason") or "it failed without giving a reason")[:REASON_LIMIT]
-            return _Reply("failed", reason=reason, attempts=guesses.attempts(facts))
-        elif kind == "guess":
-            return _guessed(facts, arrays)
-        else:
-            return _Reply("failed", reason=f"it sent a message of an unknown kind: {printable(kind)[:40]!r}")
-
-
-def _guessed(facts: dict[str, Any], arrays: dict[str, Any]) -> _Reply:
-    guess, wrong = packing.read(facts, arrays)
-    if guess is None:
-        return _Reply("failed", reason=wrong, attempts=guesses.attempts(facts))
-    return _Reply("ok", guess, None, guesses.used(facts), guesses.attempts(facts))
-
-
-def _answer(sock: socket.socket, oracle: Callable[[Floats], Floats], arrays: dict[str, Any]) -> None:
-    try:
-        encodings = np.asarray(oracle(arrays["vectors"]), dtype=np.float32)
-    except Exception as error:  # whatever the defense makes of the attack's question is the attack's to hear
-        channel.send(sock, "refusal", {"reason": f"the oracle could not answer: {error}"})
-    else:
-        channel.send(sock, "answer", encodings=encodings)
+        return [sys.executable, "-m", child, str(folder), str(socket_fd)], _environment(limits)
+    inner = [child, str(sandbox.VIEW), str(socket_fd)]
+    command = sandbox.command(folder, seal.needed, sandbox.environment(limits.threads), inner, limits.memory_mib)
+    return scope.around(command, limits.memory_mib)
 
 
 def _environment(limits: Limits) -> dict[str, str]:

@@ -2,12 +2,13 @@
 
 No network, no other processes, an empty environment, a read-only system, a private /tmp of limited size. Of this
 machine the attack sees Python, the installed libraries, this project's code and its view; nothing of results, caches,
-data sets, home folders, or of the rest of the repository.
+data sets, home folders, or of the rest of the repository. The first code that runs inside is bench.isolation.start.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 import subprocess
 import sys
@@ -18,11 +19,13 @@ from pathlib import Path
 from bench import IN_CHECKOUT, ROOT
 from bench.encoders.weights import OFFLINE_PACKAGE
 from bench.errors import UsageError
+from bench.isolation.limits import SCRATCH_BYTES
 from bench.system.threads import thread_variables
 
 VIEW = Path("/view")
 SCRATCH = Path("/tmp")
-SCRATCH_BYTES = 1 << 30
+# All that bubblewrap itself is told: its first process, whose environment the attack can read, keeps what it was given.
+OUTSIDE = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 # What a program needs to start and a numerical library to know the processor. Missing ones are left out.
 SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/etc/localtime", "/etc/alternatives"),
@@ -32,7 +35,7 @@ CODE = ("setup.cfg", "bench", "attacks", "defenses")
 # Sentences with their labels, pictures and weights that lie among the code. What an attack may see of them is in its
 # view; here it would find them undeclared.
 DATA = ("bench/datasets", "sklearn/datasets/data")
-PROCESSES = 1024
+START = Path(__file__).resolve().parent / "start.py"
 INSTALL = (
     "install bubblewrap (Debian and Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap), or leave "
     "--sealed out for code that you trust"
@@ -44,7 +47,7 @@ def require() -> None:
     if shutil.which("bwrap") is None:
         raise UsageError(f"--sealed runs attacks in a bubblewrap sandbox, and there is no bwrap here: {INSTALL}")
     trial = [*_isolation(), *_shown(SYSTEM), "--remount-ro", "/", shutil.which("true") or "/bin/true"]
-    done = subprocess.run(trial, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run(trial, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=OUTSIDE)
     if done.returncode:
         said = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
         raise UsageError(
@@ -59,18 +62,20 @@ def command(
     needed: Iterable[Path],
     environment: Mapping[str, str],
     inner: list[str],
+    memory_mib: int,
     *,
     blind: bool = True,
 ) -> list[str]:
-    """`inner` behind the wall: the view is at VIEW, and `needed` are paths it must see besides the system's own.
+    """`main()` of the module `inner[0]` behind the wall, with the rest of `inner` as its arguments.
 
-    `blind`: without the data and weights that lie among the code.
+    The view is at VIEW, and `needed` are paths it must see besides the system's own. `blind`: without the data and
+    weights that lie among the code. To be started with OUTSIDE as its environment.
     """
     needed = list(needed)
     shown = [*SYSTEM, *_python()]
     if IN_CHECKOUT:
         shown += [str(ROOT / name) for name in (*CODE, *(() if blind else ("datasets",)))]
-    environment = {**environment, "PYTHONPATH": ":".join(_beside(needed))}
+    hidden = _data() if blind else []
     devices = [str(path) for path in sorted(Path("/dev").glob("nvidia*"))]
     variables = [word for name, value in environment.items() for word in ("--setenv", name, value)]
     return [
@@ -78,13 +83,14 @@ def command(
         *(word for size, path in ((SCRATCH_BYTES, "/tmp"), (SCRATCH_BYTES, "/dev/shm")) for word in _tmpfs(size, path)),
         *(word for path in devices for word in ("--dev-bind-try", path, path)),
         *_shown(shown),
-        *(word for path in (_data() if blind else []) for word in _tmpfs(4096, path)),
-        *_shown(map(str, needed)),  # last: weights that are granted lie where others are hidden
+        *("--remount-ro", "/dev"),  # its own file system has no size; /dev/shm is another, which has
+        *(word for path in hidden for word in _tmpfs(4096, path)),
+        *_shown(map(str, needed)),  # after that: weights that are granted lie where others are hidden
         *("--ro-bind", str(folder), str(VIEW)),
-        *("--remount-ro", "/"),
+        *(word for path in (*hidden, "/") for word in ("--remount-ro", path)),
         *("--chdir", str(Path(__file__).resolve().parents[2])),
         *variables,
-        *inner,
+        *(sys.executable, "-I", "-S", "-B", str(START), str(memory_mib), json.dumps(_beside(needed)), *inner),
     ]
 
 
@@ -97,7 +103,7 @@ def environment(threads: int | None) -> dict[str, str]:
         "USER": "attack",  # libraries ask who they are; there is no /etc/passwd to answer
         "BENCH_CACHE_DIR": str(SCRATCH / "cache"),
         "HF_HUB_OFFLINE": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",  # for processes that the first one starts; it has a flag
     }
     return found | thread_variables(threads)
 
@@ -115,24 +121,6 @@ def files_of(module: str) -> list[Path]:
     return [Path(spec.origin)] if spec.origin else []
 
 
-def restrict(memory_mib: int, *, sealed: bool) -> None:
-    """Limits of this process and all that it starts; called inside, before any plugin is loaded."""
-    import resource
-
-    limits = {resource.RLIMIT_DATA: memory_mib << 20}
-    if sealed:
-        limits |= {
-            resource.RLIMIT_CORE: 0,
-            resource.RLIMIT_FSIZE: SCRATCH_BYTES,  # also of what it prints, which lies on the parent's disk
-            resource.RLIMIT_NPROC: PROCESSES,
-        }
-    for what, limit in limits.items():
-        _, most = resource.getrlimit(what)
-        if limit or what == resource.RLIMIT_CORE:
-            limit = limit if most == resource.RLIM_INFINITY else min(limit, most)  # a limit may be lowered only
-            resource.setrlimit(what, (limit, limit))
-
-
 def _data() -> list[str]:
     """Folders among the libraries whose content is hidden."""
     homes = [path for path in _python() if Path(path).name in ("site-packages", "dist-packages")]
@@ -148,7 +136,14 @@ def _beside(needed: Iterable[Path]) -> list[str]:
 def _isolation() -> list[str]:
     # The order matters to bwrap: what comes later lies on top.
     return [
-        *("bwrap", "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"),
+        *(
+            shutil.which("bwrap") or "bwrap",
+            "--unshare-all",
+            "--unshare-user",
+            "--disable-userns",
+            "--die-with-parent",
+            "--new-session",
+        ),
         *("--cap-drop", "ALL", "--clearenv", "--hostname", "sealed", "--proc", "/proc", "--dev", "/dev"),
     ]
 

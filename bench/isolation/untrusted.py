@@ -2,39 +2,38 @@
 
 Importing a file runs it. So in a sealed run the attack is imported in the sandbox only, also to learn what it declares
 and whether its options are right; here a placeholder takes its place, with the same name, options and declaration.
-`python -m bench.isolation.untrusted` is the part that runs inside; it also runs `bench plugin check` there, with
-the same limits.
+`main` is the part that runs inside, by way of bench.isolation.start; it also runs `bench plugin check` there, with the
+same limits.
 """
 
 from __future__ import annotations
-
-import sys
-
-# `-m` puts the current folder first; in a checkout its datasets/ would shadow Hugging Face's `datasets`.
-if __name__ == "__main__" and "site-packages" not in sys.path[0]:
-    sys.path.pop(0)
 
 import dataclasses
 import json
 import os
 import runpy
 import subprocess
+import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from bench.errors import BenchError, UsageError
-from bench.isolation import sandbox
-from bench.isolation.process import workspace
-from bench.plugins import options
+from bench.isolation import sandbox, scope
+from bench.isolation.watchdog import Watchdog
+from bench.isolation.workspace import workspace
+from bench.plugins import names, options
 from bench.plugins.decorators import ON, SEES, Info, info
 from bench.plugins.protocol import Protocol
 from bench.plugins.registry import Entry, Registry
+from bench.system import processes
 from bench.system.text import printable
 
 SECONDS = 120
 MEMORY_MIB = 4096
 LIMIT = 1 << 20
+# Released items that a stranger's protocol may ask the parent to make: 600 MB of 768 dimensions.
+ITEMS = 200_000
 
 
 def load_declaration(registry: Registry, kind: str, spec: str) -> Any:
@@ -46,9 +45,9 @@ def load_declaration(registry: Registry, kind: str, spec: str) -> Any:
 
 @lru_cache(maxsize=64)
 def _declared(kind: str, name: str, module: str, cls: str, pairs: str) -> dict[str, Any]:
-    inner = [sys.executable, "-m", "bench.isolation.untrusted", kind, name, module, cls, pairs]
+    inner = ["bench.isolation.untrusted", kind, name, module, cls, pairs]
     with workspace() as folder:
-        command = sandbox.command(folder, sandbox.files_of(module), sandbox.environment(1), inner)
+        command = sandbox.command(folder, sandbox.files_of(module), sandbox.environment(1), inner, MEMORY_MIB)
         status, said = run_logged(command, folder / "output.txt", SECONDS)
     if status is None:
         raise UsageError(f"{kind} {name!r} did not declare itself within {SECONDS} s")
@@ -70,13 +69,23 @@ def run_logged(command: list[str], log: Path, seconds: float) -> tuple[int | Non
     By way of a file, which the limits of the sandbox bound; a pipe would fill this process's memory.
     """
     with log.open("wb") as out:
+        command, env = scope.around(command, MEMORY_MIB)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=env, start_new_session=True
+        )
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, timeout=seconds)
+            with Watchdog(process.pid, MEMORY_MIB, sealed=True) as watchdog:
+                process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None, ""
+        finally:
+            processes.kill_session(process.pid)
+            process.wait()
+    if watchdog.reason:
+        return process.returncode, watchdog.reason
     with log.open("rb") as out:
         out.seek(max(0, out.seek(0, os.SEEK_END) - LIMIT))
-        return done.returncode, out.read().decode("utf-8", errors="replace")
+        return process.returncode, out.read().decode("utf-8", errors="replace")
 
 
 def _placeholder(entry: Entry, declaration: dict[str, Any]) -> Any:
@@ -87,11 +96,13 @@ def _placeholder(entry: Entry, declaration: dict[str, Any]) -> Any:
         stamp = Info(
             entry.kind,
             entry.name,
-            printable(declaration["paper"])[:300],
+            names.cut(declaration["paper"]),
             sees,
-            Protocol(**declaration["protocol"]),
+            _protocol(**declaration["protocol"]),
             on=on,
         )
+        if len(declaration["options"]) > names.OPTIONS:
+            raise ValueError(f"{len(declaration['options']):,} options; at most {names.OPTIONS} are taken")
         values = {_name(name): _value(value) for name, value in declaration["options"].items()}
         fields = [(name, Any, dataclasses.field(default=_value(declaration["defaults"].get(name)))) for name in values]
         cls = dataclasses.make_dataclass(entry.cls, fields, frozen=True)
@@ -102,8 +113,22 @@ def _placeholder(entry: Entry, declaration: dict[str, Any]) -> Any:
         raise UsageError(f"{entry.kind} {entry.name!r} gives no valid declaration: {said}") from error
 
 
+def _protocol(**declared: Any) -> Protocol:
+    """Whole numbers where whole numbers belong: to NaN, which JSON brings along, no comparison objects."""
+    for name in ("examples", "epochs", "candidates"):
+        value = declared.get(name, 1)
+        if type(value) is not int and (value is not None or name != "candidates"):
+            raise ValueError(f"protocol: {name} is not a whole number")
+    if type(declared.get("coverage", 1)) not in (int, float):
+        raise ValueError("protocol: coverage is not a number")
+    found = Protocol(**declared)
+    if found.examples * found.epochs > ITEMS:
+        raise ValueError(f"protocol: {found.examples} examples in {found.epochs} epochs are more than {ITEMS:,} items")
+    return found
+
+
 def _name(text: str) -> str:
-    if not text.isidentifier() or text.startswith("_"):
+    if not names.is_option(text):
         raise ValueError(f"{text[:40]!r} is no name for an option")
     return text
 
@@ -123,7 +148,6 @@ def _value(value: Any) -> Any:
 
 def main() -> None:
     """In the sandbox: import the plugin, make it, and print its declaration as JSON; or check it."""
-    sandbox.restrict(MEMORY_MIB, sealed=True)
     if sys.argv[1] == "check":
         sys.argv[:] = ["bench", "plugin", *sys.argv[1:]]
         runpy.run_module("bench", run_name="__main__")  # ends with an exit status
@@ -144,7 +168,3 @@ def main() -> None:
     except (Exception, SystemExit) as error:
         declaration = {"error": str(error) if isinstance(error, BenchError) else f"{kind} {name}: {error!r}"}
     print(f"\n{json.dumps(declaration)}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

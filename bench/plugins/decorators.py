@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from bench.errors import UsageError, unknown
+from bench.plugins import names
 from bench.plugins.protocol import Protocol
 
 KINDS = ("attack", "defense", "dataset", "encoder")
@@ -40,6 +41,8 @@ class Info:
 
 
 def _stamp(info: Info) -> Callable[[T], T]:
+    names.check(info.name, info.kind)
+
     def decorate(cls: T) -> T:
         if not dataclasses.is_dataclass(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
             raise UsageError(f"{info.kind} {info.name!r}: put @dataclass(frozen=True) below the @{info.kind} decorator")

@@ -21,7 +21,7 @@ from typing import Any
 
 from bench import IN_CHECKOUT, ROOT
 from bench.errors import UsageError, closest, unknown
-from bench.plugins import options, source
+from bench.plugins import names, options, source
 from bench.plugins.decorators import KINDS, Info
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -124,11 +124,16 @@ def _from_files(files: Sequence[str]) -> Iterator[Entry]:
         path = Path(name).resolve()
         if not path.is_file() or path.suffix != ".py":
             raise UsageError(f"--plugin {name}: no such Python file")
+        if path.stem in names.STARTUP:
+            raise UsageError(f"--plugin {name}: Python imports a module of that name when it starts; rename the file")
         entries = list(_scan(path, str(path), "attack"))
         if not entries:
             raise UsageError(f"--plugin {name}: no class under @attack, @defense, @dataset or @encoder in it")
         if not entries[0].cls:
             raise UsageError(f"--plugin {name}: {entries[0].broken}")
+        for entry in entries:
+            if not names.is_name(entry.name):
+                raise UsageError(f"--plugin {name}: {entry.broken}")
         yield from entries
 
 
@@ -139,15 +144,20 @@ def _installed() -> Iterator[Entry]:
 
 
 def _announced(kind: str, point: EntryPoint) -> Entry:
-    package = point.dist.name if point.dist else "an installed package"
-    where = f"package {package} ({point.value})"
+    package = names.cut(point.dist.name) if point.dist else "an installed package"
+    where = f"package {package} ({names.cut(point.value)})"
     module, _, cls = point.value.partition("[")[0].strip().partition(":")
+    name = point.name if names.is_name(point.name) else names.stand_in(point.name)
 
     def entry(summary: str = "", options: dict[str, str] | None = None, broken: str = "") -> Entry:
-        return Entry(kind, point.name, module, cls, where, summary, options or {}, broken, package)
+        return Entry(kind, name, module, cls, where, summary, options or {}, broken, package)
 
-    if not cls:
-        return entry(broken=f"its entry point says {point.value!r}: write module:Class")
+    if name != point.name:
+        return entry(broken=names.why_not(point.name, kind))
+    if not cls.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
+        return entry(broken=f"its entry point says {point.value[: names.SHOWN]!r}: write module:Class")
+    if module.split(".")[0] in names.STARTUP:
+        return entry(broken=f"Python imports {module} when it starts; its author must rename the module")
     try:
         path = source.locate(module)
         if path is None:  # compiled: nothing to read, and nothing against it
@@ -159,8 +169,11 @@ def _announced(kind: str, point: EntryPoint) -> Entry:
         return entry(broken=found.missing)
     for plugin in found.plugins:
         if plugin.cls == cls and plugin.kind == kind:
-            differs = f"its entry point calls it {point.name!r}, its decorator {plugin.name!r}: make them the same"
-            return entry(plugin.summary, plugin.options, "" if plugin.name == point.name else differs)
+            if plugin.name != point.name:
+                said = plugin.name[: names.LONGEST]
+                differs = f"its entry point calls it {point.name!r}, its decorator {said!r}: make them the same"
+                return entry(plugin.summary, plugin.options, differs)
+            return entry(plugin.summary, plugin.options, _odd(plugin))
     if cls in found.names and cls not in {plugin.cls for plugin in found.plugins}:
         return entry(f"from {package}")  # handed on from another module: seen when it is loaded
     return entry(broken=f"{module} has no class {cls!r} under @{kind}(...)")
@@ -174,16 +187,20 @@ def _scan(path: Path, module: str, kind: str) -> Iterator[Entry]:
         yield Entry(kind, _stem(path).replace("_", "-"), module, "", str(path), broken=str(error))
         return
     for plugin in found.plugins:
-        yield Entry(
-            plugin.kind,
-            plugin.name,
-            module,
-            plugin.cls,
-            str(path),
-            plugin.summary,
-            plugin.options,
-            found.missing,
-        )
+        name = plugin.name if names.is_name(plugin.name) else names.stand_in(plugin.name)
+        broken = _odd(plugin) or found.missing
+        options = {} if broken else plugin.options
+        yield Entry(plugin.kind, name, module, plugin.cls, str(path), plugin.summary, options, broken)
+
+
+def _odd(plugin: source.Found) -> str:
+    """Why a plugin of this name, or with these options, is not taken; empty if it is."""
+    if not names.is_name(plugin.name):
+        return names.why_not(plugin.name, plugin.kind)
+    if len(plugin.options) > names.OPTIONS:
+        return f"it has {len(plugin.options):,} options; at most {names.OPTIONS} are taken"
+    odd = next((option for option in plugin.options if not names.is_option(option.lstrip("_"))), None)
+    return f"{odd[: names.LONGEST]!r} is no name for an option: use letters a to z" if odd is not None else ""
 
 
 def _import(module: str) -> ModuleType:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from bench import EXPORTS
 from bench.errors import UsageError
+from bench.plugins import names
 from bench.plugins.registry import Registry
 from bench.system.files import write_text
 from bench.system.text import article
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
-NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 RUN = {
     "attack": "bench run --attack {name} --defense texthide",
     "defense": "bench run --defense {name} --attack rss",
@@ -58,8 +58,7 @@ def _single(name: str, out: Path) -> Path:
 
 
 def _words(name: str, kind: str, *, known: bool = False) -> dict[str, str]:
-    if not NAME.fullmatch(name):
-        raise UsageError(f"{name!r} cannot be a name: use small letters, digits and single hyphens, as in my-{kind}")
+    names.check(name, kind)
     twin = None if known else Registry().of(kind).get(name)
     if twin is not None:
         raise UsageError(f"there is {article(kind)} {kind} {name!r} already ({twin.where}): choose another name")

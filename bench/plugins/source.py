@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench import EXPORTS
 from bench.plugins.decorators import KINDS
+from bench.plugins.names import cut
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -49,13 +50,13 @@ def read(path: Path, module: str) -> Source:
     """`module` is the importable name, or the path once more for a file that stands alone."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+        return Source(path, tuple(_plugins(tree)), frozenset(_names(tree)), _missing(tree, path, module))
     except (SyntaxError, ValueError) as error:  # ValueError: not UTF-8, or a NUL byte
-        raise Unreadable(f"cannot be read: {error}") from error
+        raise Unreadable(f"cannot be read: {cut(error)}") from error
     except (RecursionError, MemoryError) as error:
         raise Unreadable("cannot be read: it is nested too deeply") from error
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror or error}") from error
-    return Source(path, tuple(_plugins(tree)), frozenset(_names(tree)), _missing(tree, path, module))
 
 
 def locate(module: str) -> Path | None:
@@ -96,7 +97,7 @@ def _plugins(tree: ast.Module) -> Iterator[Found]:
             word = mark.func.attr if isinstance(mark.func, ast.Attribute) else getattr(mark.func, "id", "")
             if word in KINDS:
                 summary = (ast.get_docstring(node) or "").split("\n\n")[0].replace("\n", " ")
-                yield Found(word, str(mark.args[0].value), node.name, summary, _fields(node, classes))
+                yield Found(word, str(mark.args[0].value), node.name, cut(summary), _fields(node, classes))
 
 
 def _fields(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> dict[str, str]:
@@ -109,7 +110,7 @@ def _fields(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> dict[str, s
             found |= _fields(others[base.id], others)
     for item in node.body:
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
-            found[item.target.id] = ast.unparse(item.value) if item.value else "(required)"
+            found[item.target.id] = cut(ast.unparse(item.value)) if item.value else "(required)"
             if "ClassVar" in ast.unparse(item.annotation):  # a constant of the class, not an option
                 del found[item.target.id]
     return found
@@ -129,7 +130,7 @@ def _missing(tree: ast.Module, path: Path, module: str) -> str:
     """Only imports that happen for certain count: those inside `try`, `if` or a function may have been thought of."""
     for node in tree.body:
         if isinstance(node, ast.Raise):
-            return f"line {node.lineno} raises {ast.unparse(node)[6:86]} when it is imported"
+            return f"line {node.lineno} raises {cut(ast.unparse(node)[6:86])} when it is imported"
         if isinstance(node, ast.Import):
             wanted = [alias.name.split(".")[0] for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level:

@@ -24,6 +24,32 @@ def kill_session(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
+def kill_all(pid: int, family: list[int]) -> None:
+    """Kill a process with its session and what else is known to be its family's."""
+    kill_session(pid)
+    for other in family:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(other, signal.SIGKILL)
+
+
+def descendants(pid: int, most: int) -> list[int]:
+    """The process and its descendants, each after its parent; not many more than `most`.
+
+    Without a look at all others, so it is quick. One whose parent has ended is found only where `pid` stands for a
+    process namespace.
+    """
+    if not Path("/proc/thread-self/children").exists():  # a kernel that was built without it
+        return process_tree(pid)
+    found = [pid] if Path(f"/proc/{pid}").exists() else []
+    for parent in found:  # grows as it goes
+        if len(found) > most:
+            break
+        for path in Path(f"/proc/{parent}/task").glob("*/children"):
+            with contextlib.suppress(OSError, ValueError):
+                found += [int(word) for word in path.read_text(encoding="ascii").split()]
+    return found
+
+
 def process_tree(pid: int) -> list[int]:
     """The process, its descendants and all of its session, sorted by process id; [] where unknown."""
     parents: dict[int, int] = {}

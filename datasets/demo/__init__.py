@@ -25,9 +25,9 @@ ACCEPTABLE = 0.68  # about the share in CoLA
 CLASSES = {"acceptability": ("unacceptable", "acceptable"), "sentiment": ("negative", "positive")}
 
 
-@lru_cache(maxsize=1)
-def _written() -> tuple[Sentence, ...]:
-    grammar = Grammar(SEED)
+@lru_cache(maxsize=2)
+def _written(seed: int = SEED) -> tuple[Sentence, ...]:
+    grammar = Grammar(seed)
     found: dict[str, Sentence] = {}
     while len(found) < sum(SIZES.values()):
         sentiment, acceptable = int(grammar.chance(0.5)), int(grammar.chance(ACCEPTABLE))
@@ -39,7 +39,7 @@ def _written() -> tuple[Sentence, ...]:
     return tuple(found.values())
 
 
-def sentences(split: str) -> list[Sentence]:
+def sentences(split: str, seed: int = SEED) -> list[Sentence]:
     """The sentences of one split. No text occurs twice, in one split or in two."""
     if split not in SIZES:
         raise ValueError(f"demo has no split {split!r}; it has {', '.join(SIZES)}")
@@ -48,7 +48,7 @@ def sentences(split: str) -> list[Sentence]:
         if name == split:
             break
         start += size
-    return list(_written()[start : start + SIZES[split]])
+    return list(_written(seed)[start : start + SIZES[split]])
 
 
 def fingerprint() -> str:
@@ -66,6 +66,23 @@ class Demo:
     """which of a sentence's two labels is used"""
 
     def load(self, split: str) -> Examples:
-        texts, acceptability, sentiment = zip(*sentences(split), strict=True)
+        return self._examples(split, SEED)
+
+    def redrawn(self, salt: str) -> Demo:
+        """Other sentences of the same grammar, for sealed runs: an attack could bring these along."""
+        return _Redrawn(self.label, salt)
+
+    def _examples(self, split: str, seed: int) -> Examples:
+        texts, acceptability, sentiment = zip(*sentences(split, seed), strict=True)
         labels = acceptability if self.label == "acceptability" else sentiment
         return Examples(texts=texts, labels=labels, classes=CLASSES[self.label])
+
+
+@dataclass(frozen=True)
+class _Redrawn(Demo):
+    """The demo of one sealed run. It has no decorator: it is the same data set to everybody else."""
+
+    salt: str = ""
+
+    def load(self, split: str) -> Examples:
+        return self._examples(split, int.from_bytes(sha256(self.salt.encode()).digest(), "little"))

@@ -30,6 +30,21 @@ WORDS = [re.findall(r"[\w'-]+", text.lower()) for text in TEXTS]
 FINGERPRINT = "5ad2278b6cf18809105754ea32167787b9b19c686fd16fe7657b34ae0fc509b2"
 
 
+def test_redrawn_it_is_other_sentences_of_the_same_kind() -> None:
+    """For sealed runs: an attack could bring along the sentences that everybody has."""
+    other, again, third = Demo().redrawn("ab"), Demo().redrawn("ab"), Demo().redrawn("cd")
+    texts = other.load("train").texts
+    assert texts == again.load("train").texts
+    assert len(texts) == SIZES["train"]
+    for known in (EVERYTHING, sentences("train", 1)):
+        assert len(set(texts) & {row[0] for row in known}) < 10
+    assert len(set(texts) & set(third.load("train").texts)) < 10
+    assert not set(texts) & set(other.load("public").texts)
+    assert 0.60 <= other.load("train").labels.mean() <= 0.75
+    assert 0.40 <= Demo("sentiment").redrawn("ab").load("train").labels.mean() <= 0.60
+    assert fingerprint() == FINGERPRINT
+
+
 @pytest.mark.parametrize(("split", "least"), [("train", 4500), ("dev", 800), ("public", 1200)])
 def test_sizes_and_label_balance(split: str, least: int) -> None:
     rows = sentences(split)

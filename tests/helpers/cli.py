@@ -11,6 +11,8 @@ PLUGINS = ROOT / "tests" / "plugins"
 
 # A run that takes a second: no transformer (the toy encoder), no SBERT beyond a few sentences.
 TINY = ("--examples", "40", "--candidates", "120", "--encoder", "toy", "--plugin", str(PLUGINS / "toy.py"))
+# The same for sealed runs, on sentences that are not drawn anew: others would take the scorer's transformer.
+TINY_SEALED = (*TINY, "--dataset", "kept-demo")
 
 
 def load_records(folder: Path) -> dict[str, dict[str, Any]]:

@@ -35,6 +35,12 @@ def honest(view, **details):
     return Guess(ranking=view.corpus.search(view.encodings, 1), details=details)
 
 
+def send_raw(head, rest=b""):
+    """A message of one's own making, past everything that would keep an honest author from sending it."""
+    text = json.dumps(head).encode()
+    os.write(int(sys.argv[2]), struct.pack("<Q", len(text)) + text + rest)
+
+
 @attack("reads-undeclared", sees={"encodings", "corpus"})
 @dataclass(frozen=True)
 class ReadsUndeclared:
@@ -69,10 +75,16 @@ class WalksTheHeap:
 @attack("reads-the-parent", sees=SEES)
 @dataclass(frozen=True)
 class ReadsTheParent:
-    """The key is in the memory of another process; so are its environment and arguments."""
+    """The key is in the memory of another process; so are its environment and arguments.
+
+    The first process is the sandbox's own, and can be read: it must hold nothing.
+    """
 
     def run(self, view, rng):
         found = []
+        with contextlib.suppress(OSError):
+            words = Path("/proc/1/environ").read_bytes().split(b"\0")
+            found += [word.decode() for word in words if word.partition(b"=")[0] not in (b"", b"PATH", b"LANG")]
         for place in glob.glob("/proc/[0-9]*"):
             if Path(place).name in ("1", str(os.getpid())):
                 continue
@@ -189,8 +201,7 @@ class SendsABomb:
 
     def run(self, view, rng):
         bomb = pickle.dumps(_Bomb(self.marker))
-        header = json.dumps({"kind": "guess", "facts": {}, "arrays": {"ranking": ["object", [1]]}}).encode()
-        os.write(int(sys.argv[2]), struct.pack("<Q", len(header)) + header + bomb)
+        send_raw({"kind": "guess", "facts": 2, "arrays": {"ranking": ["object", [1]]}}, b"{}" + bomb)
         time.sleep(20)
 
 
@@ -200,9 +211,7 @@ class SendsTooMuch:
     """Announces more than any machine holds."""
 
     def run(self, view, rng):
-        shape = [1 << 40, 1 << 20]
-        header = json.dumps({"kind": "guess", "facts": {}, "arrays": {"ranking": ["float64", shape]}}).encode()
-        os.write(int(sys.argv[2]), struct.pack("<Q", len(header)) + header)
+        send_raw({"kind": "guess", "facts": 2, "arrays": {"ranking": ["float64", [1 << 20, 1 << 20]]}}, b"{}")
         time.sleep(20)
 
 
@@ -213,9 +222,8 @@ class SendsStrangeNames:
 
     def run(self, view, rng):
         view.stage("\x1b[2Jgone")
-        facts = {"details": [1], "texts": {"a": 1}}
-        header = json.dumps({"kind": "guess", "facts": facts, "arrays": {"__class__": ["int8", [1]]}}).encode()
-        os.write(int(sys.argv[2]), struct.pack("<Q", len(header)) + header + b"\0")
+        facts = json.dumps({"details": [1], "texts": {"a": 1}}).encode()
+        send_raw({"kind": "guess", "facts": len(facts), "arrays": {"__class__": ["int8", [1]]}}, facts + b"\0")
         time.sleep(20)
 
 
@@ -225,8 +233,7 @@ class SendsStrangeShapes:
     """A shape that no array can have."""
 
     def run(self, view, rng):
-        header = b'{"kind": "guess", "facts": {"used": 1}, "arrays": {"ranking": ["int8", [Infinity]]}}'
-        os.write(int(sys.argv[2]), struct.pack("<Q", len(header)) + header)
+        send_raw({"kind": "guess", "facts": 2, "arrays": {"ranking": ["int8", [float("inf")]]}}, b"{}")
         time.sleep(20)
 
 

@@ -23,6 +23,12 @@ def test_rankings_agree_in_their_first_answers_whatever_their_order() -> None:
     assert agreement(first, Guess(ranking=half), ORDER, width=2) == 0.5
 
 
+def test_a_guess_that_holds_nothing_or_two_kinds_is_described_and_agrees_with_nothing() -> None:
+    for guess in (Guess(), Guess(ranking=RANKING, texts=["a"] * 3)):
+        assert agreement(guess, guess, ORDER, width=2) == 0
+        assert describe(guess).endswith("kinds of answer")
+
+
 def test_vectors_are_matched_wherever_they_stand() -> None:
     assert agreement(Guess(vectors=VECTORS), Guess(vectors=VECTORS[ORDER]), ORDER, 1) == pytest.approx(1)
     assert agreement(Guess(vectors=VECTORS), Guess(vectors=VECTORS[:2]), ORDER, 1) == pytest.approx(2 / 3)

@@ -3,6 +3,8 @@ replaced by a function."""
 
 from __future__ import annotations
 
+import errno
+import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 
 from bench import Guess, surfaces
-from bench.errors import DataError, UsageError
+from bench.errors import BenchError, DataError, UsageError
 from bench.experiment import execute, provenance, setup
 from bench.experiment.cells import Cell
 from bench.isolation import process
@@ -294,6 +296,59 @@ def test_a_sealed_attack_is_lent_the_code_it_declares_and_no_more() -> None:
     assert lent("rss") == []  # this project's own code is there anyhow
     assert lent("small-names") == ["small.py"]
     assert lent("unmix") == ["small.py"]  # which sees the defense
+
+
+def test_of_a_folder_of_weights_the_linked_files_are_lent_and_not_what_lies_beside_them(tmp_path: Path) -> None:
+    """As in a hub's cache, where the weights of all models lie beside each other."""
+    blobs, folder = tmp_path / "blobs", tmp_path / "snapshots" / "main"
+    blobs.mkdir()
+    (folder / "deeper").mkdir(parents=True)
+    for name in ("linked", "another", "beside"):
+        (blobs / name).write_text(name)
+    (folder / "model.safetensors").symlink_to("../../blobs/linked")
+    (folder / "deeper" / "config.json").symlink_to(blobs / "another")
+    (folder / "gone.json").symlink_to("../../blobs/gone")
+    (folder / "everything").symlink_to("/")
+    (folder / "plain.json").write_text("{}")
+
+    class Encoder:
+        def __init__(self, folder: Path):
+            self.folder = folder
+
+    class Attack:
+        __plugin__ = replace(small_cell().attack.info, sees=("encoder",))
+
+    cell = small_cell()
+    attack = replace(cell.attack, plugin=Attack())
+    cell = replace(cell, attack=attack, encoder=replace(cell.encoder, plugin=Encoder(folder)))
+    lent = [path for path in execute.needed(cell) if tmp_path in path.parents]
+    assert lent == [folder, blobs / "another", blobs / "linked"]
+
+
+def full(error: Exception) -> BenchError:
+    told = BenchError("cannot write the cache; set BENCH_CACHE_DIR elsewhere")
+    told.__cause__ = error
+    return told
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        full(OSError(errno.EDQUOT, "Disk quota exceeded")),
+        full(sqlite3.OperationalError("database or disk is full")),
+    ],
+)
+@pytest.mark.parametrize("step", ["build", "score"])
+def test_a_full_disk_ends_the_run_and_leaves_no_record(
+    error: Exception, step: str, attacks: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: Any, **options: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(*((setup, "build") if step == "build" else (execute, "score")), broken)
+    with pytest.raises(type(error)):
+        run(small_cell())
 
 
 def test_samples_are_kept_where_the_suite_asks(attacks: Any, monkeypatch: pytest.MonkeyPatch) -> None:

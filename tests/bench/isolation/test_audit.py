@@ -76,6 +76,31 @@ def test_files_outside_are_written_down_by_what_was_tried(
     }
 
 
+def test_every_path_of_an_event_counts(watched: tuple[Hook, dict[str, int]], places: tuple[Path, Path, Path]) -> None:
+    """A file that is moved out of the scratch folder is written elsewhere."""
+    heard, tried = watched
+    _, scratch, outside = places
+    mine = str(scratch / "file")
+    heard("os.rename", (mine, str(scratch / "new"), -1, -1))
+    heard("os.symlink", (str(outside), str(scratch / "link"), -1))
+    assert tried == {}
+    heard("os.rename", (mine, str(outside / "a"), -1, -1))
+    heard("os.link", (mine, str(outside / "b"), -1, -1))
+    heard("os.link", (str(outside / "file"), str(scratch / "c"), -1, -1))
+    heard("os.symlink", (mine, str(outside / "d"), -1))
+    heard("shutil.move", (mine, str(outside / "e")))
+    heard("shutil.copyfile", (mine, Path(outside / "f")))
+    heard("shutil.copyfile", (str(outside / "file"), mine))
+    heard("os.chmod", (str(outside / "g"), 0o777, -1))
+    folder = os.open(outside, os.O_RDONLY)
+    heard("os.rename", (mine, "h", -1, folder))
+    os.close(folder)
+    assert tried == {
+        **{f"tried to write {outside / name}": 1 for name in "abdefgh"},
+        f"looked for {outside / 'file'}": 2,
+    }
+
+
 def test_a_link_and_dots_do_not_hide_where_a_path_leads(
     watched: tuple[Hook, dict[str, int]], places: tuple[Path, Path, Path]
 ) -> None:

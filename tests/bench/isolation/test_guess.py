@@ -30,6 +30,44 @@ def test_more_than_anybody_could_mean(guess: Guess, said: str) -> None:
     assert said in str(guesses.check(guess, Expected("text", items=5, width=1, rows=100, dim=4)))
 
 
+def test_a_ranking_and_its_texts_are_bounded_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ranking of small numbers is widened when it is scored."""
+    expected = Expected("text", items=5, width=1, rows=100, dim=4)
+    monkeypatch.setattr(guesses, "ANSWERS", 100)
+    assert guesses.check(Guess(ranking=np.zeros((5, 20), dtype=np.int8)), expected) is None
+    assert "at most 100 are taken" in str(guesses.check(Guess(ranking=np.zeros((5, 21), dtype=np.int8)), expected))
+    monkeypatch.setattr(guesses, "PAIRS", 20)
+    assert guesses.check(Guess(vectors=np.zeros((4, 4))), expected) is None
+    assert "at most 4 are taken" in str(guesses.check(Guess(vectors=np.zeros((5, 4))), expected))
+    assert "at most 20,000 are taken" in str(guesses.check(Guess(texts=["a", *["b"] * 3, "c" * 20_001]), expected))
+
+
+def trail(**changed: tuple[int, ...]) -> dict[str, np.ndarray]:
+    shapes = {"steps": (4,), "distance": (3, 4), "images": (3, 4, 2, 1, 8, 8), "masks": (3, 4, 6)} | changed
+    return {name: np.zeros(shape) for name, shape in shapes.items() if shape is not None}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (trail(), None),
+        (trail(masks=None), None),
+        (trail(images=(3, 4, 2, 64, 1, 1)), "the trail's images have shape"),
+        (trail(images=(1000, 1)), "the trail's images have shape"),
+        (trail(images=(3, 4, 3, 1, 8, 8)), "the trail's images have shape"),
+        (trail(distance=(9, 4), images=(9, 4, 2, 1, 8, 8)), "the trail's distance has shape"),
+        (trail(steps=(5,)), "the trail's distance has shape"),
+        (trail(masks=(3, 4, 1)), "the trail's masks have shape"),
+        (trail(images=None), "the trail lacks images"),
+        (trail(**{"\x1b[2J": (1,)}), "the trail holds ' [2J'"),
+    ],
+)
+def test_a_trail_that_would_be_stretched_to_fit_is_refused(given: dict[str, np.ndarray], said: str | None) -> None:
+    expected = Expected("images", items=5, width=2, rows=100, dim=6, shape=(1, 8, 8))
+    wrong = guesses.check(Guess(images=np.zeros((5, 2, 1, 8, 8)), trail=given), expected)
+    assert wrong is None if said is None else said in str(wrong)
+
+
 def test_a_guess_of_pictures_holds_as_many_as_are_mixed() -> None:
     """Or every picture there is could be named, and one would be right."""
     many = Guess(images=np.zeros((5, 3, 1, 8, 8)))

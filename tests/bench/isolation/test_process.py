@@ -120,17 +120,3 @@ def test_the_peak_is_the_attacks_own_and_not_the_parents(tmp_path: Path) -> None
     assert outcome.status == "ok", outcome.reason
     assert 10 < outcome.peak_mib < 500
     assert ballast[0] == 1
-
-
-def test_no_view_is_left_behind(all_at_once: dict[str, Any]) -> None:
-    import tempfile
-
-    from bench.isolation.process import PREFIX, workspace
-
-    with workspace() as folder:
-        assert folder.exists()
-        dead = Path(tempfile.gettempdir()) / f"{PREFIX}999999999-x"
-        dead.mkdir()
-    assert not folder.exists()
-    with workspace():
-        assert not dead.exists()

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from bench.isolation import sandbox
-from tests.helpers.cli import PLUGINS, TINY
+from bench.isolation import limits
+from tests.helpers.cli import PLUGINS, TINY, TINY_SEALED
 from tests.helpers.sandbox import needs_sandbox
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -81,7 +81,7 @@ def cheated(tmp_path_factory: pytest.TempPathFactory, server: tuple[int, list[An
     ]
     command = [sys.executable, "-m", "bench", "run", "--sealed", "--defense", "texthide:m=inf", "--json"]
     command += [a for spec in specs for a in ("--attack", spec)]
-    command += [*TINY, *CHEATS, "--timeout", "25", "--memory", "3000"]
+    command += [*TINY_SEALED, *CHEATS, "--timeout", "25", "--memory", "3000"]
     env = {**os.environ, "A_SECRET_OF_THE_PARENT": "1", "CHEATS_MARKER": str(folder / "imported")}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=600)
     records = {r["attack"]["name"]: r for r in json.loads(done.stdout)}
@@ -123,7 +123,7 @@ def test_nothing_reaches_the_world_outside(cheated: dict[str, Any]) -> None:
     assert not (folder / "outlived").exists()
     assert not list(folder.rglob("planted.json"))
     assert cheated["records"]["outlives"]["tried"]["left_behind"] >= 1
-    assert cheated["records"]["fills-the-disk"]["details"]["written"] <= sandbox.SCRATCH_BYTES
+    assert cheated["records"]["fills-the-disk"]["details"]["written"] <= limits.SCRATCH_BYTES
     assert "\x1b[2J" not in cheated["said"]
 
 
@@ -146,9 +146,61 @@ def test_the_seed_can_be_replayed_without_a_seal(bench: Run) -> None:
     assert record["salt"] is None
 
 
+SHIPS = '''
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from bench import Guess, attack
+
+SENTENCES = {sentences!r}
+
+
+def encoded(texts):
+    """As the encoder of the tests does it."""
+    out = np.ones((len(texts), 32), dtype=np.float32)
+    for row, text in enumerate(texts):
+        for word in text.split():
+            seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "little")
+            out[row] += np.random.default_rng(seed).standard_normal(32).astype(np.float32)
+    return out
+
+
+@attack("ships-the-demo", sees={{"encodings"}})
+@dataclass(frozen=True)
+class ShipsTheDemo:
+    def run(self, view, rng):
+        known = encoded(SENTENCES)
+        gap = ((np.asarray(view.encodings)[:, None] - known[None]) ** 2).sum(axis=2)
+        return Guess(texts=[SENTENCES[row] for row in gap.argmin(axis=1)])
+'''
+
+
+@pytest.mark.slow
+@needs_sandbox
+def test_who_brings_the_demo_along_gains_nothing_in_a_sealed_run(bench: Run, tmp_path: Path) -> None:
+    """It declares no corpus. Without a seal it names every private sentence."""
+    from bench.datasets.demo import Demo
+
+    file = tmp_path / "ships.py"
+    file.write_text(SHIPS.format(sentences=Demo().load("train").texts))
+    words = ("run", "--defense", "none", "--attack", "ships-the-demo", *TINY, "--plugin", str(file), "--json")
+    (seen,) = json.loads(bench(*words).stdout)
+    assert seen["metrics"]["identity"]["value"] == 1.0
+    (sealed,) = json.loads(bench(*words, "--sealed").stdout)
+    assert sealed["status"] == "ok", sealed["error"]
+    assert sealed["metrics"]["identity"]["value"] <= 0.025
+    assert sealed["dataset"]["fingerprint"] == seen["dataset"]["fingerprint"]
+    # The salt draws the same sentences again.
+    (path,) = (path for path in (tmp_path / "home" / "results").glob("*.json") if sealed["id"] in path.name)
+    plugins = ("--plugin", str(PLUGINS / "toy.py"), "--plugin", str(file))
+    replayed = bench("run", "--replay", str(path), *plugins)
+    assert replayed.returncode == 0, replayed.stderr
+
+
 @needs_sandbox
 def test_a_sealed_record_is_kept_and_replayed_bit_for_bit(bench: Run, tmp_path: Path) -> None:
-    words = ("run", "--sealed", "--defense", "mix-only", "--attack", "asks", *TINY)
+    words = ("run", "--sealed", "--defense", "mix-only", "--attack", "asks", *TINY_SEALED)
     words += ("--plugin", str(PLUGINS / "hostile.py"))
     first = bench(*words, "--json")
     (record,) = json.loads(first.stdout)
@@ -178,7 +230,7 @@ def test_a_sealed_record_is_kept_and_replayed_bit_for_bit(bench: Run, tmp_path: 
     ],
 )
 def test_a_sealed_attack_has_its_options_checked_like_any_other(bench: Run, spec: str, said: str) -> None:
-    done = bench("run", "--sealed", "--defense", "none", "--attack", spec, *TINY, *CHEATS)
+    done = bench("run", "--sealed", "--defense", "none", "--attack", spec, *TINY_SEALED, *CHEATS)
     assert done.returncode == 2
     assert said in done.stderr
 
@@ -205,7 +257,7 @@ def test_a_stand_in_says_what_the_plugin_itself_says() -> None:
 
 @needs_sandbox
 def test_replay_tells_a_changed_number(bench: Run, tmp_path: Path) -> None:
-    bench("run", "--sealed", "--defense", "mix-only", "--attack", "rss", *TINY)
+    bench("run", "--sealed", "--defense", "mix-only", "--attack", "rss", *TINY_SEALED)
     (path,) = (tmp_path / "home" / "results").glob("*.json")
     record = json.loads(path.read_text())
     record["metrics"]["recall"]["value"] = 0.99
@@ -236,7 +288,7 @@ def test_sealed_refuses_where_there_is_no_sandbox(bench: Run, tmp_path: Path, br
     if broken:
         (tools / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
         (tools / "bwrap").chmod(0o755)
-    done = bench("run", "--sealed", "--defense", "none", "--attack", "rss", *TINY, env={"PATH": str(tools)})
+    done = bench("run", "--sealed", "--defense", "none", "--attack", "rss", *TINY_SEALED, env={"PATH": str(tools)})
     assert done.returncode == 2
     assert ("No permissions" if broken else "apt-get install bubblewrap") in done.stderr
     assert not (tmp_path / "home" / "results").exists()

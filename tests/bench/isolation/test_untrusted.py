@@ -54,7 +54,7 @@ def load(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The plugin, if this is what was printed in the sandbox."""
 
     def call(said: str, status: int | None = 0) -> Any:
-        monkeypatch.setattr(sandbox, "command", lambda folder, needed, environment, inner: inner)
+        monkeypatch.setattr(sandbox, "command", lambda folder, needed, environment, inner, memory: inner)
         monkeypatch.setattr(untrusted, "run_logged", lambda command, log, seconds: (status, said))
         return untrusted.load_declaration(registry, "attack", "mine:top=5")
 
@@ -106,7 +106,19 @@ def test_options_hold_plain_values(load: Any, value: Any) -> None:
         ({"defaults": None}, "get"),
         ({"protocol": {"examples": 1}}, "at least 2 private examples"),
         ({"protocol": {"secrets": 1}}, "secrets"),
-        ({"protocol": {"examples": "many"}}, "not supported"),
+        ({"protocol": {"examples": "many"}}, "examples is not a whole number"),
+        ({"protocol": {"examples": float("nan")}}, "examples is not a whole number"),
+        ({"protocol": {"examples": 50.5}}, "examples is not a whole number"),
+        ({"protocol": {"examples": True}}, "examples is not a whole number"),
+        ({"protocol": {"examples": None}}, "examples is not a whole number"),
+        ({"protocol": {"epochs": float("inf")}}, "epochs is not a whole number"),
+        ({"protocol": {"epochs": 10**9}}, "more than 200,000 items"),
+        ({"protocol": {"candidates": float("nan")}}, "candidates is not a whole number"),
+        ({"protocol": {"coverage": float("nan")}}, "between 0 and 1"),
+        ({"protocol": {"coverage": "all"}}, "coverage is not a number"),
+        ({"options": {"\u017felf": 1}}, "is no name for an option"),
+        ({"options": {f"a{i}": 1 for i in range(40_000)}}, "40,000 options; at most 64"),
+        ({"options": {"x" * 41: 1}}, "is no name for an option"),
         ({"protocol": {"split": "a\nb"}}, "--split a b"),
         ({"protocol": 3}, "mapping"),
         ({"sees": 3}, "int"),
@@ -158,11 +170,8 @@ def test_it_is_asked_once(load: Any) -> None:
 
 def declared(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], file: Path, pairs: list) -> Any:
     """What the part inside the sandbox prints last."""
-    limits: list[tuple[int, bool]] = []
-    monkeypatch.setattr(sandbox, "restrict", lambda mib, *, sealed: limits.append((mib, sealed)))
     monkeypatch.setattr(sys, "argv", ["untrusted", "attack", "mine", str(file), "Mine", json.dumps(pairs)])
     untrusted.main()
-    assert limits == [(untrusted.MEMORY_MIB, True)]
     return json.loads(capsys.readouterr().out.splitlines()[-1])
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from bench.system.processes import is_alive, kill_session, peak_mib, process_tree
+from bench.system.processes import descendants, is_alive, kill_all, kill_session, peak_mib, process_tree
 
 # Starts a child that outlives it if nobody ends it, and says its number.
 PARENT = """import subprocess, sys, time
@@ -46,3 +46,15 @@ def test_who_is_alive() -> None:
     assert not is_alive(ended.pid)
     kill_session(ended.pid)  # nobody there: nothing to do
     assert peak_mib([ended.pid]) == 0
+
+
+def test_descendants_are_found_without_a_look_at_all_others_and_killed_one_by_one() -> None:
+    parent = subprocess.Popen([sys.executable, "-S", "-c", PARENT], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    assert descendants(parent.pid, 10) == [parent.pid, child]
+    assert descendants(parent.pid, 0) == [parent.pid]
+    kill_all(parent.pid, [parent.pid, child])  # it has no session of its own
+    parent.communicate()
+    assert gone(child)
+    assert descendants(parent.pid, 10) == []
