@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.api.stored import PUBLISHED, RESULTS
 from bench.errors import UsageError
+from bench.system.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,10 +29,12 @@ def add(commands: Any) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     verify = actions.add_parser(
         "verify",
-        help="current, equivalent or stale, and which component changed",
-        description="Compares the code that made each record with the code of today, component by component. "
-        "Equivalent: the code has changed, and cells that were run again gave the same numbers.",
-        epilog="Exit status: 0, or 1 if a record is stale or cannot be read; 2 usage.",
+        help="whether records agree with themselves, and with the code of today",
+        description="Checks every record by itself: its file and its id with what was asked, its metrics with the "
+        "outcomes of its examples, its time, its suites, its salt. Then compares the code that made it with the code "
+        "of today, component by component. Equivalent: the code has changed, and cells that were run again gave the "
+        "same numbers.",
+        epilog="Exit status: 0, or 1 if a record is wrong, stale or cannot be read; 2 usage.",
     )
     verify.add_argument("--json", action="store_true", help="one entry for each record")
     verify.set_defaults(call=_verify)
@@ -71,16 +74,26 @@ def add(commands: Any) -> None:
 
 
 def _verify(args: argparse.Namespace) -> int:
+    from bench.experiment import integrity
     from bench.experiment.migration import verify
 
-    records, registry, lost = _read(args)
-    found = verify(records, registry)
+    files, registry, lost = _read_files(args)
+    problems = integrity.check_folder(args.results, files)
+    found = verify(files.values(), registry)
     if args.json:
-        rows = [{"id": r.id, "status": s.status, "changed": list(s.changed)} for r, s in found]
+        said: dict[Path, list[str]] = {}
+        for problem in problems:
+            said.setdefault(problem.path, []).append(problem.said)
+        rows = [
+            {"id": r.id, "status": s.status, "changed": list(s.changed), "problems": said.get(path, [])}
+            for path, (r, s) in zip(files, found, strict=True)
+        ]
         print(json.dumps(rows, indent=1))
     else:
         _summary(found)
-    return 1 if lost or any(s.status == "stale" for _, s in found) else 0
+        for line in integrity.summary(problems, SHOWN):
+            print(f"  wrong: {printable(line)}")
+    return 1 if lost or problems or any(s.status == "stale" for _, s in found) else 0
 
 
 def _replay(args: argparse.Namespace) -> int:
@@ -132,6 +145,12 @@ def _definitions(args: argparse.Namespace) -> int:
 
 
 def _read(args: argparse.Namespace) -> tuple[list[Record], Registry, int]:
+    files, registry, lost = _read_files(args)
+    return list(files.values()), registry, lost
+
+
+def _read_files(args: argparse.Namespace) -> tuple[dict[Path, Record], Registry, int]:
+    """Records by file, and how many files hold none."""
     from bench.plugins.registry import Registry
     from bench.records import store
 
@@ -139,7 +158,7 @@ def _read(args: argparse.Namespace) -> tuple[list[Record], Registry, int]:
         raise UsageError(f"--sample {args.sample}: at least 1")
     if args.results is None:
         args.results = PUBLISHED if PUBLISHED.is_dir() else RESULTS
-    records: list[Record] = list(store.read_all(args.results))
+    records: dict[Path, Record] = dict(store.read_files(args.results))
     files = sum(1 for _ in args.results.rglob("*.json"))
     return records, Registry(tuple(args.plugin)), files - len(records)
 

@@ -77,10 +77,15 @@ def read(path: Path) -> AttackRecord | UtilityRecord | None:
 
 def read_all(folder: Path) -> list[AttackRecord | UtilityRecord]:
     """All records of a folder, those of attacks first."""
+    return list(read_files(folder).values())
+
+
+def read_files(folder: Path) -> dict[Path, AttackRecord | UtilityRecord]:
+    """The same by file."""
     if not folder.is_dir():
         raise BenchError(f"{folder}: no such folder; run some cells first, with --out {folder}")
     paths = [*sorted(folder.glob("*.json")), *sorted((folder / UTILITY).glob("*.json"))]
-    return [record for path in paths if (record := read(path)) is not None]
+    return {path: record for path in paths if (record := read(path)) is not None}
 
 
 @lru_cache(maxsize=1)
