@@ -8,7 +8,7 @@ that is for `bench records replay` to find (bench.experiment.reproduction).
 from __future__ import annotations
 
 import calendar
-import math
+import itertools
 import re
 import time
 from collections import defaultdict
@@ -60,10 +60,9 @@ def check_folder(folder: Path, records: Mapping[Path, Record]) -> list[Problem]:
         found += [Problem(path, f"a second file of the id {id_}: the first is {first.name}") for path in others]
     trained = {record.id: record for record in records.values() if isinstance(record, UtilityRecord)}
     for path, record in records.items():
-        if isinstance(record, AttackRecord) and record.utility and record.utility.id in trained:
-            if record.utility.metrics != trained[record.utility.id].metrics:
-                said = f"utility is not that of the record {record.utility.id} that it names"
-                found.append(Problem(path, said))
+        beside = record.utility if isinstance(record, AttackRecord) else None
+        if beside and beside.id in trained and beside.metrics != trained[beside.id].metrics:
+            found.append(Problem(path, f"utility is not that of the record {beside.id} that it names"))
     return found
 
 
@@ -150,12 +149,16 @@ def _of_attack(record: AttackRecord) -> Iterator[str]:
 def _of_metric(name: str, metric: Metric) -> Iterator[str]:
     for parts in (("low", "value", "high"), ("random_low", "random_high")):
         known = [float(part) for key in parts if (part := getattr(metric, key)) is not None]
-        if any(one > other + ROUNDED for one, other in zip(known, known[1:], strict=False)):
+        if any(one > other + ROUNDED for one, other in itertools.pairwise(known)):
             said = " ≤ ".join(f"{key} {getattr(metric, key)}" for key in parts)
             yield f"metrics.{name}: {said} does not hold"
-    about = METRICS[name] if name in METRICS else None
-    if about is not None and about.share and any(
-        not -0.001 <= float(part) <= 1.001 for part in (metric.low, metric.high, metric.random) if part is not None
+    about = METRICS.get(name)
+    if (
+        about is not None
+        and about.share
+        and any(
+            not -0.001 <= float(part) <= 1.001 for part in (metric.low, metric.high, metric.random) if part is not None
+        )
     ):
         yield f"metrics.{name}: a share between 0 and 1 was expected"
 
@@ -183,7 +186,7 @@ def _of_outcomes(record: AttackRecord) -> Iterator[str]:
     if len(values) != record.protocol.examples:
         yield f"outcomes of {len(values)} examples, of {record.protocol.examples}"
     known = values[~np.isnan(values)]
-    if known.size and not (0.0 <= known.min() and known.max() <= 1.0):
+    if known.size and not (known.min() >= 0.0 and known.max() <= 1.0):
         yield "outcomes: shares between 0 and 1 were expected"
         return
     if metric is None or (metric.value is None) != (not known.size):
@@ -266,7 +269,3 @@ def summary(found: Sequence[Problem], most: int = 20) -> Iterator[str]:
     yield from map(str, found[:most])
     if len(found) > most:
         yield f"and {len(found) - most} more"
-
-
-def finite(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)

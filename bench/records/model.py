@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from bench.plugins.decorators import ON
+from bench.records.origin import Origin
 from bench.records.values import Number, Options, Part, Plain, rounded
 
 SCHEMA = 2
@@ -201,6 +202,8 @@ class Record(Part):
     suites: dict[Annotated[str, AfterValidator(_suite_name)], int] = Field(default_factory=dict)
     """the suites that it was run for, with their versions"""
     error: str | None = None
+    origin: Origin | None = None
+    """who says so; None: self-reported"""
 
     @property
     def claimed(self) -> Budget | None:

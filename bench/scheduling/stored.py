@@ -13,7 +13,6 @@ from bench.records.model import Record
 from bench.scheduling.tasks import AttackTask, Task
 from bench.system.files import write_text
 
-
 log = logging.getLogger(__name__)
 
 
