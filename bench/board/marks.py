@@ -20,6 +20,8 @@ class Mark(NamedTuple):
 MARKS = (
     Mark("random", "≈", "at random level", "no better than random guessing: the interval begins within, or below, what "
          "95 % of random attackers reach"),
+    Mark("tiny", "▫", "tiny corpus", "the attacker's corpus has fewer than 100 sentences, and naming all of it would "
+         "find everything: not ranked"),
     Mark("stronger", "↑", "stronger attack known", "another attack on the same defense, data and encoder finds "
          "significantly more"),
     Mark("failed", "✗", "runs failed", "runs that failed or ran out of time, of all runs; the value is that of "

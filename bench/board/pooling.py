@@ -42,6 +42,7 @@ def cell(records: Sequence[AttackRecord], stale: StaleRecords) -> BoardCell:
     changed = stale.components(ids)
     marks: list[tuple[MarkName, bool]] = [
         ("random", main is not None and not IMAGE_METRICS & names and at_random(main)),
+        ("tiny", any(map(trust.is_tiny, records))),
         ("failed", bool(failed)),
         ("unreproduced", trust.origin(records) == "not reproduced"),
         ("sealed", first.sealed),

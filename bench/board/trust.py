@@ -10,6 +10,8 @@ from bench.records.model import AttackRecord, Record
 from bench.records.origin import Kind, kind_of, weakest
 
 R = TypeVar("R", bound=Record)
+# Sentences in the attacker's corpus below which a share of them that was found says nothing.
+TINY = 100
 
 
 def judged(record: R) -> R:
@@ -22,6 +24,13 @@ def judged(record: R) -> R:
     if isinstance(record, AttackRecord):
         changes |= {"outcomes": None, "samples": None}
     return record.replace(**changes)
+
+
+def is_tiny(record: Record) -> bool:
+    """The attacker could name all there is to name."""
+    if not isinstance(record, AttackRecord) or record.dataset.modality != "text":
+        return False
+    return record.dataset.candidates is not None and record.dataset.candidates < TINY
 
 
 def origin(records: Iterable[Record]) -> Kind:
