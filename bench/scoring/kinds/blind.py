@@ -30,6 +30,13 @@ def distinct(texts: Ints, items: int, width: int, rng: np.random.Generator) -> I
     return answers
 
 
+def steady(texts: Ints, items: int, width: int, rng: np.random.Generator) -> Ints:
+    """The same answers to every item: no better on average, but all right or all wrong together."""
+    order = rng.permutation(np.unique(texts))[:width]
+    answers: Ints = np.broadcast_to(order, (items, len(order)))
+    return answers
+
+
 def constant(values: Values) -> Level:
     """The best answer to give always, of examples × answers, with the range of 95 % for as many examples."""
     best = int(np.argmax(values.mean(axis=0)))
@@ -38,8 +45,11 @@ def constant(values: Values) -> Level:
 
 
 def better(one: Mapping[str, Level], other: Mapping[str, Level], lower: Sequence[str] = ()) -> dict[str, Level]:
-    """Metric by metric the level of the better strategy: the larger one, but for metrics of which less is better."""
-    return {
-        name: min(one[name], other[name], key=lambda level: level["random"] * (1 if name in lower else -1))
-        for name in one
-    }
+    """Metric by metric the level of the better strategy: the larger one, but for metrics of which less is better. The
+    range reaches as far as that of the luckier one."""
+    found: dict[str, Level] = {}
+    for name in one:
+        both = sorted((one[name], other[name]), key=lambda level: level["random"] * (-1 if name in lower else 1))
+        end, furthest = ("random_low", min) if name in lower else ("random_high", max)
+        found[name] = {**both[-1], end: furthest(level[end] for level in both)}
+    return found

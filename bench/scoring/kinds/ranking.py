@@ -104,9 +104,11 @@ def _random_answers(truth: Truth, answers: Answers, rng: np.random.Generator) ->
     """The same for metrics that count rare hits, from simulated attackers."""
     rows, shape = len(truth.corpus.texts), (len(truth.key.owner), truth.key.members.shape[1])
     level = _level(answers, (answers.corpus[rng.integers(0, rows, shape)] for _ in range(GUESSERS)))
-    if rows >= blind.SMALL:
-        return level
-    return blind.better(level, _level(answers, (blind.distinct(answers.corpus, *shape, rng) for _ in range(GUESSERS))))
+    if rows < blind.SMALL:
+        for strategy in (blind.distinct, blind.steady):
+            named = (strategy(answers.corpus, *shape, rng) for _ in range(GUESSERS))
+            level = blind.better(level, _level(answers, named))
+    return level
 
 
 def _level(answers: Answers, guesses: Iterable[Ints]) -> dict[str, dict[str, float]]:
