@@ -96,14 +96,13 @@ def _of_identity(record: Record, folder: Path | None, path: Path | None) -> Iter
 
 def _label_fits(plugin: Plugin) -> bool:
     """A label is the name, and those options that are not at their defaults, in order."""
-    name, _, rest = plugin.label.partition(":")
-    if name != plugin.name:
-        return False
+    rest, shown = plugin.label.removeprefix(plugin.name).removeprefix(":"), []
     for option, value in plugin.options.items():
         piece = f"{option}={_spelled(value)}"
         if rest == piece or rest.startswith(f"{piece},"):
             rest = rest[len(piece) + 1 :]
-    return not rest
+            shown.append(piece)
+    return plugin.label == (f"{plugin.name}:{','.join(shown)}" if shown else plugin.name)
 
 
 def _spelled(value: Any) -> str:
