@@ -230,6 +230,9 @@ def _of_training(record: UtilityRecord) -> Iterator[str]:
             yield f"metrics.{name} {value} lies beyond 1"
     if record.status == "ok" and not record.metrics:
         yield "status ok without metrics"
+    epochs = record.training.get("epochs")
+    if not isinstance(epochs, int) or isinstance(epochs, bool) or epochs < 1:
+        yield f"training.epochs {str(epochs)[:80]!r}: a whole number from 1 on was expected"
 
 
 def suite_version(name: str) -> int | None:

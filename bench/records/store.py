@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from bench.errors import BenchError, DataError
 from bench.records.model import SCHEMA, AttackRecord, Record, UtilityRecord
-from bench.system.files import write_text
+from bench.system.files import read_text, write_text
 from bench.system.validation import explain
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "sentence-transformers", "hideseek")
@@ -52,7 +52,7 @@ def for_suite(record: R, suite: tuple[str, int] | None) -> R:
 def parse(path: Path) -> AttackRecord | UtilityRecord:
     """The record in a file; DataError says in one line what keeps it from being one."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_text(path))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: {error}") from error
     if not isinstance(found, dict):
