@@ -73,7 +73,7 @@ def _sizes(record: AttackRecord) -> list[str]:
 
 def _training(record: UtilityRecord) -> list[str]:
     shared = ["--shared-layer"] if record.training.get("shared") else []
-    return ["--train-epochs", str(record.training["epochs"]), *shared]
+    return ["--train-epochs", str(record.training.get("epochs", 1)), *shared]
 
 
 @lru_cache(maxsize=8)

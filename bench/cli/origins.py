@@ -42,11 +42,12 @@ def add(actions: Any) -> tuple[Any, Any]:
     stamp = actions.add_parser(
         "stamp",
         help="say that records were made by a workflow",
-        description="Writes into the records that differ from a revision that a workflow made them. For workflows: "
-        "an origin in a pull request is refused.",
+        description="Writes into the records that a workflow has just made that it did. For workflows: an origin in a "
+        "pull request is refused.",
         epilog="Exit status: 0, 2 usage.",
     )
-    stamp.add_argument("--changed-since", metavar="REV", default="HEAD", help="default: HEAD")
+    stamp.add_argument("--changed-since", metavar="REV", default="HEAD", help="of those that differ (default: HEAD)")
+    stamp.add_argument("--made-since", metavar="TIME", default="", help="and ended after it: 2026-01-31T12:00:00Z")
     stamp.add_argument("--reference", required=True, metavar="URL", help="the run whose attestation covers the files")
     stamp.set_defaults(call=_stamp)
     return replay, stamp
@@ -124,8 +125,10 @@ def _stamp(args: argparse.Namespace) -> int:
     if not args.reference.startswith("https://") or len(args.reference) > 500:
         raise UsageError(f"--reference {args.reference[:80]}: the https:// address of a workflow's run was expected")
     files, _, _ = read_files(args)
-    changed = changed_since(args.changed_since, args.results, files)
-    for record in changed.values():
+    changed = changed_since(args.changed_since, args.results, files).values()
+    # Not those that only joined another suite, nor those that a replay has judged.
+    made = [r for r in changed if r.origin is None and r.cost.ended >= args.made_since]
+    for record in made:
         store.save(args.results, record.replace(origin=Origin(kind="ci", reference=args.reference)))
-    print(f"{counted(len(changed))} stamped")
+    print(f"{counted(len(made))} stamped")
     return 0

@@ -53,12 +53,11 @@ def main() -> int:
     parser.add_argument("--kind", choices=sorted(KINDS), action="append", help="default: all")
     args = parser.parse_args()
     total, found = 0, []
-    end = time.monotonic() + args.seconds
     wanted = args.kind or list(KINDS)
     whole = sum(KINDS[kind].share for kind in wanted)
     for kind in wanted:
-        began = time.monotonic()
-        done, bugs = fuzz(kind, round(args.count * KINDS[kind].share / whole), args.seed, end)
+        began, share = time.monotonic(), KINDS[kind].share / whole
+        done, bugs = fuzz(kind, round(args.count * share), args.seed, began + args.seconds * share)
         print(f"{kind}: {done:,} inputs in {time.monotonic() - began:.0f} s, {len(bugs)} bugs", flush=True)
         total, found = total + done, found + bugs
     for bug in found[:20]:

@@ -141,6 +141,8 @@ def test_a_pull_request_may_claim_no_origin_and_a_workflow_stamps_what_it_made(
     assert main(["records", "stamp", "--reference", "javascript:alert(1)", *where]) == 2
     assert main(["records", "stamp", "--reference", "https://example.org/runs/1", *where]) == 0
     assert "1 record stamped" in capsys.readouterr().out
+    assert main(["records", "stamp", "--reference", "https://example.org/2", "--made-since", "2999", *where]) == 0
+    assert "0 records stamped" in capsys.readouterr().out
     kinds = {r.defense.name: r.origin and r.origin.kind for r in store.read_all(tmp_path)}
     assert kinds == {"a": None, "none": "ci"}
     assert main(["records", "verify", "--changed-since", "HEAD", *where]) == 1
