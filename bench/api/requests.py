@@ -30,6 +30,9 @@ Name = str | Any
 Names = Name | Iterable[Name] | None
 PathLike = str | os.PathLike[str]
 
+# A third of a year, and a pebibyte: what is beyond was mistyped, and no clock or limit of the system can hold it.
+LONGEST_S, MOST_MIB = 10_000_000, 1 << 30
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request(ABC):
@@ -153,8 +156,10 @@ class AttackRequest(Request):
 
     def check(self) -> None:
         super().check()
-        if self.timeout <= 0 or self.memory < 0:
-            raise UsageError("--timeout must be above 0 and --memory not below it")
+        if not 0 < self.timeout <= LONGEST_S:
+            raise UsageError(f"--timeout {self.timeout}: seconds above 0 and up to {LONGEST_S:,} were expected")
+        if not 0 <= self.memory <= MOST_MIB:
+            raise UsageError(f"--memory {self.memory}: MiB from 0 (no limit) to {MOST_MIB:,} were expected")
         if self.public:  # also where no cell wants one, and nobody would look it up
             self.registry.get("dataset", split(self.public)[0])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from bench.board import missing, papers, pooling, ranking, select
+from bench.board import missing, papers, pooling, ranking, select, trust
 from bench.board import utility as utility_rows
 from bench.board.bootstrap import Bootstrap
 from bench.board.model import Board, BoardCell, DefenseRow, PublishedNumber, SuiteSummary
@@ -27,6 +27,7 @@ def build(
     if not records and not utility:
         raise BenchError("no records to make tables from: run some cells first")
     registry = registry or Registry()
+    records, utility = [*map(trust.judged, records)], [*map(trust.judged, utility)]
     newest = select.newest_versions([*records, *utility])
     attacked = select.by_suite(records, select.attack_experiment, newest)
     trained = select.by_suite(utility, select.training_experiment, newest)

@@ -72,6 +72,10 @@ def _utility(metrics: dict[str, UtilitySummary]) -> str:
 
 
 EPSILON = "the privacy budget ε that the defense claims, and the one that an accountant finds"
+ORIGIN = (
+    "whose word it is: self-reported by who ran it, replayed with the same result, or made by CI with an attestation; "
+    "of several records the weakest"
+)
 
 DEFENSES: tuple[Column[DefenseRow], ...] = (
     Column("tier", "tier", "defenses that a bootstrap over private examples does not tell apart by their worst cases "
@@ -116,6 +120,7 @@ CELLS: tuple[Column[BoardCell], ...] = (
            formats.count, numeric=True, tables=_FLAT),
     Column("runs", "runs", "seeds, failed ones included", lambda c: len(c.ids), formats.count, numeric=True,
            tables=_FLAT),
+    Column("origin", "origin", ORIGIN, lambda c: c.origin, tables=_FLAT),
     Column("records", "records", "ids of the records behind the values, for bench show", lambda c: c,
            lambda c: " ".join([*(f"`{formats.short_id(i)}`" for i in c.ids), cell_marks(c, ("failed", "stale"))])
            .rstrip(), tables=_METRICS),

@@ -77,7 +77,7 @@ def _training(record: UtilityRecord) -> list[str]:
     if record.finetuned:
         return ["--training", record.finetuned.label]
     shared = ["--shared-layer"] if record.training.get("shared") else []
-    return ["--train-epochs", str(record.training["epochs"]), *shared]
+    return ["--train-epochs", str(record.training.get("epochs", 1)), *shared]
 
 
 @lru_cache(maxsize=8)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.board import build as board_build
-from bench.board import select
+from bench.board import select, trust
 from bench.board.record_columns import RecordLine
 from bench.board.render import csv, page
 from bench.board.render.front_page import front_page, summary
@@ -60,6 +60,7 @@ def build(
 
 
 def _csv_files(records: Sequence[AttackRecord], utility: Sequence[UtilityRecord]) -> dict[str, str]:
+    records, utility = [*map(trust.judged, records)], [*map(trust.judged, utility)]
     newest = select.newest_versions([*records, *utility])
     attacked = select.by_suite(records, select.attack_experiment, newest).boards
     trained = select.by_suite(utility, select.training_experiment, newest).boards

@@ -20,10 +20,14 @@ class Mark(NamedTuple):
 MARKS = (
     Mark("random", "≈", "at random level", "no better than random guessing: the interval begins within, or below, what "
          "95 % of random attackers reach"),
+    Mark("tiny", "▫", "tiny corpus", "the attacker's corpus has fewer than 100 sentences, and naming all of it would "
+         "find everything: not ranked"),
     Mark("stronger", "↑", "stronger attack known", "another attack on the same defense, data and encoder finds "
          "significantly more"),
     Mark("failed", "✗", "runs failed", "runs that failed or ran out of time, of all runs; the value is that of "
          "the others"),
+    Mark("unreproduced", "⁇", "not reproduced", "a run behind this value did not come out when it was run again, and "
+         "does not count"),
     Mark("stale", "↻", "stale records", "the code of the named components has changed since records behind this value "
          "were made, and has not been shown to give the same numbers"),
     Mark("published", "†", "published value beside ours", "a paper prints a value of the same defense and attack"),
@@ -38,7 +42,11 @@ def mark_text(mark: str, failed: int, runs: int, stale: Sequence[str]) -> str:
     return SIGNS[mark] + said.get(mark, "")
 
 
-def cell_marks(cell: BoardCell, marks: Sequence[str] = ("random", "stronger", "failed", "stale")) -> str:
+# What stands beside a value in a table; the rest is for the page.
+BESIDE = ("random", "tiny", "stronger", "failed", "unreproduced", "stale")
+
+
+def cell_marks(cell: BoardCell, marks: Sequence[str] = BESIDE) -> str:
     there = [mark for mark in marks if mark in cell.marks]
     return " ".join(mark_text(mark, len(cell.failed), len(cell.seeds), cell.stale) for mark in there)
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from pydantic import Field
 
 from bench.records.model import Sample
+from bench.records.origin import Kind
 from bench.records.values import Part
 
 SCHEMA: Final = 2
 
-MarkName = Literal["random", "stronger", "failed", "sealed", "stale"]
+MarkName = Literal["random", "stronger", "failed", "unreproduced", "tiny", "sealed", "stale"]
 
 
 class MetricSummary(NamedTuple):
@@ -155,6 +156,8 @@ class BoardCell(_OnData, Part):
     """another attack that finds significantly more"""
     stale: list[str] = Field(default_factory=list)
     """components whose code has changed since records of this cell were made"""
+    origin: Kind = "self-reported"
+    """whose word the value is: the weakest of its records"""
 
     @property
     def at_random(self) -> bool:

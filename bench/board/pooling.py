@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
-from bench.board import commands, select
+from bench.board import commands, select, trust
 from bench.board.model import BoardCell, CellCost, Epsilon, Failure, MarkName, MetricSummary
 from bench.board.staleness import StaleRecords
 from bench.records.model import AttackRecord, Metric, Record
@@ -42,7 +42,9 @@ def cell(records: Sequence[AttackRecord], stale: StaleRecords) -> BoardCell:
     changed = stale.components(ids)
     marks: list[tuple[MarkName, bool]] = [
         ("random", main is not None and not IMAGE_METRICS & names and at_random(main)),
+        ("tiny", any(map(trust.is_tiny, records))),
         ("failed", bool(failed)),
+        ("unreproduced", trust.origin(records) == "not reproduced"),
         ("sealed", first.sealed),
         ("stale", bool(changed)),
     ]
@@ -66,6 +68,7 @@ def cell(records: Sequence[AttackRecord], stale: StaleRecords) -> BoardCell:
         samples=[sample for r in good for sample in r.samples or []],
         command=commands.repeat_command(records),
         stale=changed,
+        origin=trust.origin(good or records),
     )
 
 

@@ -21,8 +21,8 @@ class Experiment:
 
     @property
     def ranked(self) -> bool:
-        """Its metric says which share of the examples was found."""
-        return self.cell.metric in LEAKS and self.cell.value is not None
+        """Its metric says which share of the examples was found, in a corpus that hides them."""
+        return self.cell.metric in LEAKS and self.cell.value is not None and "tiny" not in self.cell.marks
 
     @property
     def value(self) -> float:

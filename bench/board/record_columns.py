@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bench.board import formats
-from bench.board.columns import Column, metric_explanation, shown
+from bench.board.columns import ORIGIN, Column, metric_explanation, shown
 from bench.board.utility import SeedSummary
 from bench.records.model import AttackRecord, Metric, Record, UtilityRecord
+from bench.records.origin import kind_of
 from bench.scoring.metrics import METRICS
 
 
@@ -83,6 +84,7 @@ RECORD_ENDS: tuple[Column[RecordLine], ...] = (
     Column("train_s", "seconds", "how long training took", lambda r: r.record.cost.train_s, tables=_UTILITY),
     Column("stale", "stale", "components whose code has changed since the record was made",
            lambda r: " ".join(r.stale), tables=_CSV),
+    Column("origin", "origin", ORIGIN, lambda r: kind_of(r.record.origin), tables=_CSV),
 )  # fmt: skip
 # What is printed after training: one row per defense and metric.
 TRAININGS: tuple[Column[SeedSummary], ...] = (

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from bench.experiment import integrity
 from bench.records import store
 from bench.records.model import AttackRecord, Record, UtilityRecord
 
@@ -16,6 +18,8 @@ from bench.records.model import AttackRecord, Record, UtilityRecord
 ADHOC = "adhoc"
 
 R = TypeVar("R", bound=Record)
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -29,8 +33,13 @@ class Selection(Generic[R]):
 
 
 def read(folder: Path) -> tuple[list[AttackRecord], list[UtilityRecord]]:
-    """The records of attacks and of utility in a folder; damaged files are left out, with a warning."""
-    found = store.read_all(folder)
+    """The records of attacks and of utility in a folder; files that are damaged, or cannot be what they say, are left
+    out, with a warning."""
+    files = store.read_files(folder)
+    problems = integrity.check_folder(folder, files)
+    for problem in problems:
+        log.warning("%s: left out; bench records verify lists such records", problem)
+    found = integrity.usable(files, problems)
     return (
         [record for record in found if isinstance(record, AttackRecord)],
         [record for record in found if isinstance(record, UtilityRecord)],
@@ -41,7 +50,7 @@ def newest_versions(records: Iterable[Record]) -> dict[str, int]:
     """The newest version of every suite that some record was run for."""
     found: dict[str, int] = {}
     for record in records:
-        for name, version in record.suites.items():
+        for name, version in _versions(record):
             found[name] = max(version, found.get(name, version))
     return found
 
@@ -60,13 +69,13 @@ def by_suite(
     for record in ordered:
         cell = (experiment_of(record), record.seed)
         newest[cell] = record
-        for name, version in record.suites.items():
+        for name, version in _versions(record):
             suites[cell][name] = max(version, suites[cell].get(name, version))
     boards: dict[str, list[R]] = defaultdict(list)
     order = sorted(newest)
     for cell in order:
         for name in suites[cell] or [ADHOC]:
-            if name == ADHOC or suites[cell][name] == newest_version[name]:
+            if name == ADHOC or suites[cell][name] == newest_version.get(name):
                 boards[name].append(newest[cell])
     shown = {name: {r.id for r in some} for name, some in boards.items()}
     superseded: dict[str, int] = defaultdict(int)
@@ -74,6 +83,15 @@ def by_suite(
         for name in record.suites or [ADHOC]:
             superseded[name] += record.id not in shown.get(name, ())
     return Selection(dict(boards), [newest[cell] for cell in order], dict(superseded))
+
+
+def _versions(record: Record) -> Iterator[tuple[str, int]]:
+    """The suites of a record. Of a suite of this project no version beyond its file's: one record that claims such a
+    version would empty the board."""
+    for name, version in record.suites.items():
+        known = integrity.suite_version(name)
+        if known is None or version <= known:
+            yield name, version
 
 
 def attack_experiment(record: AttackRecord) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from bench.board.commands import foreign_plugins
 from bench.experiment import provenance
 from bench.plugins.registry import Registry
 from bench.records.model import COMPONENTS, Record
+from bench.records.origin import kind_of
 
 
 class StaleRecords:
@@ -30,9 +31,10 @@ def changed_components(record: Record) -> tuple[str, ...]:
     """Components whose code has changed since the record was made; none if it is current or equivalent.
 
     A record with a plugin that this project does not bring is not judged: whether its code can be read depends on what
-    is installed, and a board is to be the same on every machine. `bench records verify` judges those.
+    is installed, and a board is to be the same on every machine. `bench records verify` judges those. Nor is one that
+    was not reproduced: its numbers are not shown.
     """
-    if foreign_plugins(record):
+    if foreign_plugins(record) or kind_of(record.origin) == "not reproduced":
         return ()
     standing = provenance.standing(record, _registry())
     return standing.changed if standing.status == "stale" else ()

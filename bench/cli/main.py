@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import select
 import sys
@@ -12,6 +13,7 @@ from bench import __version__
 from bench.cli import arguments, cache, completion, leaderboard, plugin, records, rescore, run, show, submit, utility
 from bench.cli import list as listing
 from bench.errors import BenchError
+from bench.system.text import printable
 
 EPILOG = """examples:
   bench list
@@ -23,9 +25,14 @@ EPILOG = """examples:
 """
 # Commands that do nothing but print: whoever stops reading has seen enough.
 PRINTING = ("list", "show", "cache", "completion")
+# Letters of a message: a name of a million letters is not repeated in full.
+MOST_SAID = 500
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    for stream in (sys.stdout, sys.stderr):  # half a surrogate pair, which a name may hold, cannot be encoded
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     args = arguments.parse(parser(), argv)
     from bench.cli import logs
 
@@ -34,11 +41,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         status: int = args.call(args)
         return status
     except BenchError as error:
-        print(f"bench: {error}", file=sys.stderr)
+        print(f"bench: {_said(error)}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print("bench: interrupted", file=sys.stderr)
         return 130
+    except RecursionError:
+        print("bench: what was given is nested too deeply: flatten it", file=sys.stderr)
+        return 1
     except BrokenPipeError:
         if not (_unread(1) or _unread(2)):
             raise
@@ -46,6 +56,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             if _unread(stream):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
         return 0 if args.command in PRINTING else 1
+    except OSError as error:  # a name that no file can have, a folder that cannot be entered, a disk that is full
+        print(f"bench: {printable(error)[:MOST_SAID]}: choose another name or folder, or make room", file=sys.stderr)
+        return 1
+
+
+def _said(error: BenchError) -> str:
+    """The message without what moves a cursor, and not longer than anybody reads; a list of known names is."""
+    text = "\n".join(map(printable, str(error).splitlines()))
+    return text if len(text) <= 20 * MOST_SAID else f"{text[: 20 * MOST_SAID]}…"
 
 
 def _unread(stream: int) -> bool:

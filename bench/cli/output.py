@@ -36,7 +36,11 @@ def add_training(parser: Any) -> None:
 
 def add_scheduling(parser: Any) -> None:
     parser.add_argument("--jobs", type=int, metavar="N", help="processes of this machine to run on (default: 1)")
-    parser.add_argument("--executor", metavar="URL", help="local://N (as --jobs N), or dask://HOST:PORT for a cluster")
+    parser.add_argument(
+        "--executor",
+        metavar="URL",
+        help="local://N (as --jobs N), or dask://HOST:PORT or dask+tls://HOST:PORT for a cluster",
+    )
     parser.add_argument("--dry-run", action="store_true", help="say what there is to do and may take; run nothing")
     parser.add_argument("--force", action="store_true", help="run again what is on record")
 

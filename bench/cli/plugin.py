@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from bench.api.requests import LONGEST_S
 from bench.errors import UsageError
 
 
@@ -52,8 +53,8 @@ def _new(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> int:
     from bench.conformance import checks
 
-    if not args.budget > 0:
-        raise UsageError(f"--budget {args.budget:g}: must be above 0")
+    if not 0 < args.budget <= LONGEST_S:
+        raise UsageError(f"--budget {args.budget:g}: seconds above 0 and up to {LONGEST_S:,} were expected")
     found = checks.targets(args.plugin, args.files)
     for spec in args.defense:
         found[0].registry.make("defense", spec)

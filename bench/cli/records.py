@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.api.stored import PUBLISHED, RESULTS
+from bench.cli import origins
 from bench.errors import UsageError
+from bench.system.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,19 +30,22 @@ def add(commands: Any) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     verify = actions.add_parser(
         "verify",
-        help="current, equivalent or stale, and which component changed",
-        description="Compares the code that made each record with the code of today, component by component. "
-        "Equivalent: the code has changed, and cells that were run again gave the same numbers.",
-        epilog="Exit status: 0, or 1 if a record is stale or cannot be read; 2 usage.",
+        help="whether records agree with themselves, and with the code of today",
+        description="Checks every record by itself: its file and its id with what was asked, its metrics with the "
+        "outcomes of its examples, its time, its suites, its salt. Then compares the code that made it with the code "
+        "of today, component by component. Equivalent: the code has changed, and cells that were run again gave the "
+        "same numbers.",
+        epilog="Exit status: 0, or 1 if a record is wrong, stale or cannot be read; 2 usage.",
     )
     verify.add_argument("--json", action="store_true", help="one entry for each record")
     verify.set_defaults(call=_verify)
-    replay = actions.add_parser(
-        "replay",
-        help="run a sample of the records again and compare",
-        epilog="Exit status: 0 all agree, 1 some do not, 2 usage.",
+    verify.add_argument(
+        "--changed-since",
+        metavar="REV",
+        help="records that differ from this revision of the repository may claim no origin: that is not for who "
+        "brings them to say",
     )
-    replay.set_defaults(call=_replay)
+    replay, stamp = origins.add(actions)
     migrate = actions.add_parser(
         "migrate",
         help="carry stale records over a change of code that changed no number",
@@ -64,34 +69,35 @@ def add(commands: Any) -> None:
     for action in (replay, migrate):
         action.add_argument("--sample", type=int, default=20, metavar="N", help="records to run again (default: 20)")
         action.add_argument("--device", default="cpu", metavar="DEV", help="default: cpu")
-    for action in (verify, replay, migrate, definitions):
+    for action in (verify, replay, stamp, migrate, definitions):
         where = f"default: {PUBLISHED.as_posix()} if there is one, else {RESULTS}"
         action.add_argument("--results", type=Path, metavar="DIR", help=where)
         action.add_argument("--plugin", action="append", default=[], metavar="FILE", help="a Python file with plugins")
 
 
 def _verify(args: argparse.Namespace) -> int:
+    from bench.experiment import integrity
     from bench.experiment.migration import verify
 
-    records, registry, lost = _read(args)
-    found = verify(records, registry)
+    files, registry, lost = read_files(args)
+    problems = integrity.check_folder(args.results, files)
+    if args.changed_since is not None:
+        problems += origins.claimed(args, files)
+    found = verify(files.values(), registry)
     if args.json:
-        rows = [{"id": r.id, "status": s.status, "changed": list(s.changed)} for r, s in found]
+        said: dict[Path, list[str]] = {}
+        for problem in problems:
+            said.setdefault(problem.path, []).append(problem.said)
+        rows = [
+            {"id": r.id, "status": s.status, "changed": list(s.changed), "problems": said.get(path, [])}
+            for path, (r, s) in zip(files, found, strict=True)
+        ]
         print(json.dumps(rows, indent=1))
     else:
         _summary(found)
-    return 1 if lost or any(s.status == "stale" for _, s in found) else 0
-
-
-def _replay(args: argparse.Namespace) -> int:
-    from bench.experiment.migration import replayed, stratified
-
-    records, registry, _ = _read(args)
-    sample = stratified(records, args.sample, lambda record: set())
-    with _runner(args, registry, len(sample)) as again:
-        runs = [replayed(record, again(record)) for record in sample]
-    _show_replays(runs)
-    return 0 if all(run.agrees for run in runs) else 1
+        for line in integrity.summary(problems, SHOWN):
+            print(f"  wrong: {printable(line)}")
+    return 1 if lost or problems or any(s.status == "stale" for _, s in found) else 0
 
 
 def _migrate(args: argparse.Namespace) -> int:
@@ -99,13 +105,13 @@ def _migrate(args: argparse.Namespace) -> int:
     from bench.records import ledger, store
     from bench.system.paths import ledger_file
 
-    records, registry, _ = _read(args)
+    records, registry, _ = read(args)
     stale = [record for record, found in verify(records, registry) if found.status == "stale"]
     if not stale:
-        print(f"{_counted(len(records))}: none is stale")
+        print(f"{counted(len(records))}: none is stale")
         return 0
     baseline = {record.id: record for record in store.read_all(args.baseline)} if args.baseline else None
-    with _runner(args, registry, args.sample) as again:
+    with runner(args, registry, args.sample) as again:
         result = migrate(stale, registry, args.sample, again, args.reason, baseline)
     _show_replays(result.replayed)
     if result.accepted:
@@ -120,10 +126,10 @@ def _migrate(args: argparse.Namespace) -> int:
 def _definitions(args: argparse.Namespace) -> int:
     from bench.experiment.provenance import definitions_of
 
-    records, registry, _ = _read(args)
+    records, registry, _ = read(args)
     found = [record for record in records if record.id.startswith(args.record)]
     if len(found) != 1:
-        raise UsageError(f"{_counted(len(found))} in {args.results} have an id that begins with {args.record!r}")
+        raise UsageError(f"{counted(len(found))} in {args.results} have an id that begins with {args.record!r}")
     for component, names in sorted(definitions_of(found[0], registry.get).items()):
         print(f"{component}: {len(names)} definitions, hash {found[0].code.get(component, 'none')} on record")
         for name in names:
@@ -131,7 +137,13 @@ def _definitions(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read(args: argparse.Namespace) -> tuple[list[Record], Registry, int]:
+def read(args: argparse.Namespace) -> tuple[list[Record], Registry, int]:
+    files, registry, lost = read_files(args)
+    return list(files.values()), registry, lost
+
+
+def read_files(args: argparse.Namespace) -> tuple[dict[Path, Record], Registry, int]:
+    """Records by file, and how many files hold none."""
     from bench.plugins.registry import Registry
     from bench.records import store
 
@@ -139,13 +151,13 @@ def _read(args: argparse.Namespace) -> tuple[list[Record], Registry, int]:
         raise UsageError(f"--sample {args.sample}: at least 1")
     if args.results is None:
         args.results = PUBLISHED if PUBLISHED.is_dir() else RESULTS
-    records: list[Record] = list(store.read_all(args.results))
+    records: dict[Path, Record] = dict(store.read_files(args.results))
     files = sum(1 for _ in args.results.rglob("*.json"))
     return records, Registry(tuple(args.plugin)), files - len(records)
 
 
 @contextlib.contextmanager
-def _runner(args: argparse.Namespace, registry: Registry, total: int) -> Iterator[Callable[[Record], Record]]:
+def runner(args: argparse.Namespace, registry: Registry, total: int) -> Iterator[Callable[[Record], Record]]:
     """Runs records again, one after the other, and shows how far it is."""
     from bench.experiment.replay import repeat
     from bench.scheduling.progress import Progress
@@ -165,15 +177,15 @@ def _runner(args: argparse.Namespace, registry: Registry, total: int) -> Iterato
 def _summary(found: Sequence[tuple[Record, Standing]]) -> None:
     counts = Counter(standing.status for _, standing in found)
     said = ", ".join(f"{counts[status]} {status}" for status in ("current", "equivalent", "stale", "unknown"))
-    print(f"{_counted(len(found))}: {said}")
+    print(f"{counted(len(found))}: {said}")
     for status, word in (("stale", "changed"), ("unknown", "not found here")):
         groups = Counter(", ".join(s.changed) for _, s in found if s.status == status)
         for components, count in groups.most_common(SHOWN):
             example = next(r.id for r, s in found if s.status == status and ", ".join(s.changed) == components)
-            print(f"  {status}: {_counted(count)}, {word}: {components} (such as {example})")
+            print(f"  {status}: {counted(count)}, {word}: {components} (such as {example})")
 
 
-def _counted(records: int) -> str:
+def counted(records: int) -> str:
     return f"{records} record{'' if records == 1 else 's'}"
 
 

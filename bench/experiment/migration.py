@@ -87,13 +87,13 @@ def stratified(records: Sequence[Record], count: int, wanted: Callable[[Record],
         if not wanted(record) <= covered:
             covered |= wanted(record)
             chosen.append(record)
-    seen = {_stratum(record) for record in chosen}
+    seen = {stratum(record) for record in chosen}
     for again in (False, True):  # a stratum that is not in the sample yet, then any
         for record in ordered:
             if len(chosen) >= count:
                 return chosen
-            if record not in chosen and (again or _stratum(record) not in seen):
-                seen.add(_stratum(record))
+            if record not in chosen and (again or stratum(record) not in seen):
+                seen.add(stratum(record))
                 chosen.append(record)
     return chosen
 
@@ -131,6 +131,7 @@ def replayed(record: Record, new: Record, baseline: Mapping[str, Record] | None 
     return Replayed(record, reference, compare(reference, new))
 
 
-def _stratum(record: Record) -> tuple[str, ...]:
+def stratum(record: Record) -> tuple[str, ...]:
+    """Records of one stratum stand for each other in a sample."""
     attack = record.attack.name if isinstance(record, AttackRecord) else "utility"
     return record.dataset.name, record.encoder.name, record.defense.name, attack

@@ -16,9 +16,17 @@ from bench.isolation import process, sandbox
 from bench.plugins.registry import Registry
 from bench.records import store
 from bench.records.model import AttackRecord, Record, UtilityRecord
+from bench.scoring import per_example
 
-# What a repetition must give again. Times, memory and versions may differ.
-COMPARED = ("status", "error", "metrics", "outcomes", "majority", "held_out", "notes", "details")
+# What was asked, which a repetition takes from the record: it differs only where the record says of itself what it is
+# not, or where data, weights or a plugin are others.
+ASKED = (
+    *("dataset", "encoder", "defense", "attack", "public", "protocol", "training", "seed", "sbert", "sealed"),
+    *("attacker",),
+)
+# What a repetition must give again: all that a board shows. Times, memory and versions may differ.
+MEASURED = ("status", "error", "metrics", "outcomes", "samples", "majority", "held_out", "notes", "details")
+COMPARED = (*ASKED, *MEASURED)
 TIMES = "seconds"
 
 
@@ -44,8 +52,19 @@ class Difference:
 
 def compare(old: Record, new: Record) -> list[Difference]:
     """Every measured value in which two records of one cell differ."""
-    before, after = old.to_dict(), new.to_dict()
+    before, after = _shown(old), _shown(new)
     return [found for key in COMPARED for found in _differences(key, before.get(key), after.get(key))]
+
+
+def _shown(record: Record) -> dict[str, Any]:
+    """As its file has it, with outcomes as numbers, so that a difference says which example it is of."""
+    found = record.to_dict()
+    if isinstance(record, AttackRecord) and (values := per_example.values(record)) is not None:
+        numbers = [None if math.isnan(value) else value for value in values.tolist()]
+        found["outcomes"] = {"metric": found["outcomes"]["metric"], "values": numbers}
+    if not found.get("samples"):  # none were wanted, or the attack names no sentences
+        found["samples"] = None
+    return found
 
 
 def open_record(path: Path) -> Record:
@@ -107,7 +126,14 @@ def _again(subject: Trial, about: Record, old: Record, device: str, limits: proc
     assert isinstance(old, AttackRecord)
     # With as many threads as then: the last bits of a sum may depend on it.
     limits = replace(limits, threads=old.cost.threads)
+    subject = keeping(subject, old)
     return execute(subject, about, device=device, limits=limits, stage=stage, salt=old.salt).record
+
+
+def keeping(cell: Cell, record: AttackRecord) -> Cell:
+    """The cell, with as many samples to keep as a record has."""
+    samples = record.samples or []
+    return replace(cell, samples=len(samples), answers=all(sample.answer is not None for sample in samples))
 
 
 def _differences(where: str, old: Any, new: Any) -> Iterator[Difference]:

@@ -53,7 +53,8 @@ class Rescorer:
             raise DataError(f"its guess does not fit the release: {wrong}")
         stage("scoring")
         scores = score(cell, guess, scene.truth, self._device)
-        new = record.replace(**measured(cell, guess, scene.truth, scores))
+        # Whoever vouched for the old numbers has not seen the new ones.
+        new = record.replace(**measured(cell, guess, scene.truth, scores), origin=None)
         return Rescored(record, new.replace(code={**record.code, **provenance.scoring_code(new)}), scores.items)
 
     def _scene(self, record: AttackRecord, stage: Stage) -> tuple[Cell, setup.CellSetup]:
@@ -64,8 +65,6 @@ class Rescorer:
         changed = provenance.compare(record, {**record.code, **{name: about.code[name] for name in UNCHANGED}}).changed
         if changed:
             raise DataError(f"the code of {', '.join(changed)} has changed since: run the attack again")
-        samples = record.samples or []
-        answers = all(sample.answer is not None for sample in samples)
         stage("preparing")
-        cell = replace(cell, samples=len(samples), answers=answers)
+        cell = replay.keeping(cell, record)
         return cell, self._scenes.get(cell, about, self._device, stage, record.salt)

@@ -9,7 +9,11 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from bench.errors import UsageError, unknown
+from bench.system.files import read_text
 from bench.system.validation import explain
+
+# Bytes; a suite names cells, and holds none.
+MOST = 1 << 20
 
 
 def _listed(value: Any) -> Any:
@@ -131,8 +135,8 @@ def _read(path: Path, kind: type[T]) -> Suite[T]:
 
 def _content(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(read_text(path, MOST))
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: not a TOML file ({error})") from error
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from bench.errors import UsageError, unknown
 from bench.experiment.cells import AXES, DEFAULTS, SIZES, Cell, Trial, cells, choose, trials
@@ -15,6 +16,8 @@ from bench.system.paths import suites_dir
 
 # What a suite has kept in its records of the first seed.
 KEPT = ("samples", "answers")
+# What a suite for submissions says, whatever protocol an attack declares.
+FIXED = ("examples", "epochs", "candidates", "coverage", "split")
 
 
 def from_suite(
@@ -36,6 +39,7 @@ def from_suite(
                 axes["attack"] = _fitting(registry, attacks, axes["dataset"] or DEFAULTS["dataset"], sealed)
                 if not axes["attack"]:
                     continue
+                _check_sizes(given)
             some = cells(registry, axes, {size: given.get(size) for size in SIZES}, sealed=sealed)
         # Of the first seed only: other seeds draw other sentences, and records are no place for a data set.
         kept = {some[0].seed: {key: given[key] for key in KEPT if key in given}}
@@ -85,6 +89,13 @@ def _fitting(registry: Registry, attacks: Sequence[str], datasets: Sequence[str]
     kinds = {kind for name in datasets for kind in choose(registry, "dataset", name).info.on}
     on = {spec: choose(registry, "attack", spec, untrusted=sealed).info.on for spec in attacks}
     return [spec for spec in attacks if kinds <= set(on[spec])]
+
+
+def _check_sizes(given: Mapping[str, Any]) -> None:
+    """A suite that others' attacks are run on says how much is attacked: an attack that chose its own corpus could
+    choose one that holds nothing but the answers."""
+    if missing := [size for size in FIXED if size not in given]:
+        raise UsageError(f"a suite for submitted attacks fixes every size: {', '.join(missing)} is missing")
 
 
 @contextmanager

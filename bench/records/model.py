@@ -9,13 +9,14 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeGuard
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from bench.plugins.decorators import ON
 from bench.plugins.training import Finetuned, from_record
-from bench.records.values import Number, Options, Part, Plain, rounded
+from bench.records.origin import Origin
+from bench.records.values import MOST, Number, Options, Part, Plain, rounded
 
 SCHEMA = 2
 # What `code` names: the parts of this project and of plugins that decide a record's numbers.
@@ -204,6 +205,8 @@ class Record(Part):
     suites: dict[Annotated[str, AfterValidator(_suite_name)], int] = Field(default_factory=dict)
     """the suites that it was run for, with their versions"""
     error: str | None = None
+    origin: Origin | None = None
+    """who says so; None: self-reported"""
 
     @property
     def finetuned(self) -> Finetuned | None:
@@ -225,7 +228,7 @@ class Record(Part):
 
     @model_validator(mode="after")
     def _budgets(self) -> Self:
-        if "accounted" in self.notes and (self.accounted is None or self.claimed is None):
+        if "accounted" in self.notes and not all(_promised(self.notes.get(word)) for word in ("nominal", "accounted")):
             raise ValueError("notes: an accounted ε needs the nominal one beside it")
         return self
 
@@ -277,7 +280,17 @@ class UtilityRecord(Record):
         return self
 
 
+def _promised(found: Any) -> bool:
+    """Whether this is a budget, be it one without a bound, which JSON has as text."""
+    return _budget(found) is not None or (isinstance(found, Mapping) and found.get("epsilon") in ("inf", None))
+
+
 def _budget(found: Any) -> Budget | None:
-    if not isinstance(found, Mapping) or not isinstance(found.get("epsilon"), float | int):
+    epsilon, delta = (found.get(word) if isinstance(found, Mapping) else None for word in ("epsilon", "delta"))
+    if not _is_number(epsilon):
         return None
-    return Budget(epsilon=found["epsilon"], delta=found.get("delta"))
+    return Budget(epsilon=float(epsilon), delta=float(delta) if _is_number(delta) else None)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, float | int) and not isinstance(value, bool) and abs(value) < MOST

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from bench.errors import BenchError, DataError
 from bench.plugins.training import FINETUNED
 from bench.records.model import SCHEMA, AttackRecord, Record, UtilityRecord
-from bench.system.files import write_text
+from bench.system.files import read_text, write_text
 from bench.system.validation import explain
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "sentence-transformers", "hideseek")
@@ -58,7 +58,7 @@ def for_suite(record: R, suite: tuple[str, int] | None) -> R:
 def parse(path: Path) -> AttackRecord | UtilityRecord:
     """The record in a file; DataError says in one line what keeps it from being one."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_text(path))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: {error}") from error
     if not isinstance(found, dict):
@@ -83,10 +83,15 @@ def read(path: Path) -> AttackRecord | UtilityRecord | None:
 
 def read_all(folder: Path) -> list[AttackRecord | UtilityRecord]:
     """All records of a folder, those of attacks first."""
+    return list(read_files(folder).values())
+
+
+def read_files(folder: Path) -> dict[Path, AttackRecord | UtilityRecord]:
+    """The same by file."""
     if not folder.is_dir():
         raise BenchError(f"{folder}: no such folder; run some cells first, with --out {folder}")
     paths = [*sorted(folder.glob("*.json")), *sorted((folder / UTILITY).glob("*.json"))]
-    return [record for path in paths if (record := read(path)) is not None]
+    return {path: record for path in paths if (record := read(path)) is not None}
 
 
 @lru_cache(maxsize=1)

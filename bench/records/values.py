@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
 DECIMALS = 9
-# Beyond it there is nothing that was measured: not infinity, nor an integer that no float can hold.
-_MOST = 1e300
+# Beyond it there is nothing that was measured: not infinity, nor a number whose square no float can hold.
+MOST = 1e100
 
 
 def plain(value: Any, decimals: int | None = DECIMALS) -> Any:
@@ -41,7 +41,7 @@ def rounded(value: Any) -> Any:
 
 
 def _bounded(value: float | str | None) -> float | str | None:
-    if isinstance(value, float | int) and not abs(value) < _MOST:
+    if isinstance(value, float | int) and not abs(value) < MOST:
         raise ValueError("a number that could have been measured was expected")
     return value
 

@@ -6,7 +6,9 @@ Texts are encoded once, in the process that starts a run, with all of its cores;
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -19,6 +21,11 @@ from bench.plugins.protocol import Protocol
 from bench.records.model import Record
 from bench.scheduling.tasks import AttackTask, Task
 from bench.system.seeds import generator
+
+# Of the machine, and not of a cell: the run ends, and goes on when there is room.
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -55,10 +62,15 @@ def texts_of(tasks: Iterable[Task[Record]]) -> list[TextsToEncode]:
 
 def prepare(tasks: Iterable[Task[Record]], device: str, stage: Callable[[str], None]) -> None:
     for wanted in texts_of(tasks):
-        with contextlib.suppress(BenchError):
+        encoder = wanted.subject.encoder
+        try:
             if wanted.texts:
-                encoder = wanted.subject.encoder
                 encode_texts(encoder.plugin, encoder.name, list(wanted.texts), device, stage)
+        except Exception as error:
+            if getattr(error, "errno", None) in FULL:
+                raise
+            # Weights that are cut, an encoder that is broken: each task will fail with it, and say so in its record.
+            log.debug("%s: not encoded beforehand: %s", encoder.name, error)
 
 
 def _add(wanted: TextsToEncode, task: Task[Record]) -> None:

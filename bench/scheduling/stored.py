@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from bench.errors import BenchError
-from bench.experiment import provenance
+from bench.experiment import integrity, provenance
 from bench.experiment.execute import Result
 from bench.records import details, guesses, store
 from bench.records.model import Record
 from bench.scheduling.tasks import AttackTask, Task
 from bench.system.files import write_text
+
+log = logging.getLogger(__name__)
 
 
 class StoredRecords:
@@ -32,6 +35,9 @@ class StoredRecords:
         fresh = since is not None and path.stat().st_mtime >= since
         found = store.read(path)
         if found is None or found.id != task.about.id:
+            return None
+        if wrong := integrity.problems(found):
+            log.warning("%s: %s: run again", path, wrong[0])
             return None
         if found.status != "ok":
             return found if fresh else None

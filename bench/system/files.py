@@ -44,6 +44,17 @@ def write_text(path: Path, text: str) -> None:
         part.write_text(text, encoding="utf-8")
 
 
+def read_text(path: Path, most: int = 64 << 20) -> str:
+    """The text of an ordinary file of at most so many bytes. What the kernel makes up when it is read (/proc) has no
+    size, and may have no end. ValueError or OSError says what keeps it from being read."""
+    if not path.is_file() or path.stat().st_size == 0:
+        raise ValueError("it is empty, or no ordinary file")
+    if path.stat().st_size > most:
+        raise ValueError(f"it is larger than {most >> 20} MiB")
+    with path.open("rb") as file:
+        return file.read(most).decode("utf-8")
+
+
 def digest(path: Path) -> str:
     """sha256 of a file."""
     with path.open("rb") as file:

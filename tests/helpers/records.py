@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bench.errors import UsageError
+from bench.experiment.identity import identity
 from bench.experiment.provenance import code_of
+from bench.plugins.options import split
 from bench.plugins.registry import Registry
 from bench.records.model import AttackRecord, Record, UtilityRecord
 from bench.records.store import save
@@ -49,13 +51,13 @@ def attack_record(
     number = metric_of(float(np.mean(values, dtype=np.float64)), **chance)
     record = {
         **_common(asked, dataset, encoder, defense, seed),
-        "attack": {"name": attack, "label": attack, "sees": ["corpus", "encodings"]},
+        "attack": {**_plugin(attack), "sees": ["corpus", "encodings"]},
         "protocol": {**PROTOCOL, "examples": len(values), "epochs": epochs, **(protocol or {})},
         "metrics": {"identity": number, metric: number},
         "outcomes": {"metric": metric, "values": base64.b64encode(values.tobytes()).decode()},
         "cost": {"attack_s": 1.5, "peak_mib": 100.0, "ended": ended},
     }
-    return _current(AttackRecord.model_validate({**record, **fields}))
+    return _current(_identified(AttackRecord, {**record, **fields}))
 
 
 def bare_record(attack: str = "rss", defense: str = "none", dataset: str = "demo", /, **changes: Any) -> AttackRecord:
@@ -75,7 +77,9 @@ def bare_record(attack: str = "rss", defense: str = "none", dataset: str = "demo
 def failed_record(*args: Any, status: str = "failed", error: str = "the dog ate it", **options: Any) -> AttackRecord:
     record = attack_record(*args, **options)
     # Code is made anew: what was not scored depends on other code.
-    return _current(record.replace(status=status, error=error, metrics={}, outcomes=None, id=record.id[::-1], code={}))
+    encoder = record.encoder.replace(fingerprint=f"failed {record.encoder.fingerprint}")  # another id than its twin's
+    record = record.replace(status=status, error=error, metrics={}, outcomes=None, encoder=encoder, code={})
+    return _current(record.replace(id=identity(record.to_dict())))
 
 
 def utility_record(
@@ -88,11 +92,12 @@ def utility_record(
         "training": {"epochs": 5, "shared": False},
         "cost": {"train_s": 1.0},
     }
-    return _current(UtilityRecord.model_validate({**record, "id": f"u{record['id'][1:]}", **fields}))
+    return _current(_identified(UtilityRecord, {**record, **fields}))
 
 
 def metric_of(value: float, **others: float) -> dict[str, float]:
-    return {"value": value, "low": value - 0.01, "high": value + 0.01, **others}
+    low, high = max(value - 0.01, min(value, 0.0)), min(value + 0.01, max(value, 1.0))
+    return {"value": value, "low": low, "high": high, **others}
 
 
 def budget(nominal: float, accounted: float) -> dict[str, dict[str, float]]:
@@ -122,12 +127,23 @@ def _current(record: R) -> R:
         return record
 
 
+def _identified(kind: type[R], record: dict[str, Any]) -> R:
+    """With the id of what was asked, unless the test gives another."""
+    made = kind.model_validate({"id": "", **record})
+    return made if made.id else made.replace(id=identity(made.to_dict()))
+
+
+def _plugin(label: str) -> dict[str, Any]:
+    name, pairs = split(label)
+    return {"name": name, "label": label, "options": dict(pairs)}
+
+
 def _common(asked: list[Any], dataset: str, encoder: str, defense: str, seed: int) -> dict[str, Any]:
     return {
-        "id": hashlib.sha256(repr(asked).encode()).hexdigest()[:16],
         "dataset": {"name": dataset, "fingerprint": "f", "label": dataset, "size": 8551},
-        "encoder": {"name": encoder, "fingerprint": "e", "label": encoder},
-        "defense": {"name": defense.partition(":")[0], "label": defense},
+        # The id follows from what was asked; what else the test varies is told apart by the weights.
+        "encoder": {"name": encoder, "fingerprint": hashlib.sha256(repr(asked).encode()).hexdigest(), "label": encoder},
+        "defense": _plugin(defense),
         "seed": seed,
         "versions": {"python": "3.11"},
     }

@@ -5,9 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from typing import Any
 
 from bench.board.columns import Column
 from bench.board.record_columns import RecordLine, attack_csv, utility_csv
+
+# What begins a formula in a spreadsheet, also behind a tab or a line's end.
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def attacks(lines: Sequence[RecordLine]) -> str:
@@ -22,5 +26,10 @@ def _written(columns: Sequence[Column[RecordLine]], lines: Sequence[RecordLine])
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")  # None is left empty
     writer.writerow([column.key for column in columns])
-    writer.writerows([[column.value(line) for column in columns] for line in lines])
+    writer.writerows([[_cell(column.value(line)) for column in columns] for line in lines])
     return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Text that a spreadsheet would take for a formula is quoted as one quotes it there; numbers are none."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value

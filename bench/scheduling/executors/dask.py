@@ -6,13 +6,16 @@ import contextlib
 import logging
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from bench.errors import BenchError, UsageError
 from bench.scheduling.executors.base import GRACE_S, TaskExecutor, executor
 
 T = TypeVar("T")
 CONNECT_S = 15.0
+# What of Dask's configuration says where certificates and keys lie.
+VARIABLES = "DASK_DISTRIBUTED__COMM__TLS__"
+FILES = ("ca-file", "client.cert", "client.key")
 
 
 @executor("dask", usage="dask://HOST:PORT", example="dask://localhost:8786")
@@ -26,6 +29,13 @@ class DaskExecutor(TaskExecutor):
         self._address = address
         self._client: Any = None
 
+    protocol: ClassVar[str] = "tcp"
+    start_scheduler: ClassVar[str] = "dask scheduler --host 127.0.0.1"
+
+    def _security(self) -> Any:
+        """How the connection is secured: not at all."""
+        return None
+
     def open(self, stop: Callable[[], None]) -> None:
         try:
             import distributed
@@ -36,12 +46,15 @@ class DaskExecutor(TaskExecutor):
             logging.getLogger(name).setLevel(logging.CRITICAL)  # our own errors say what matters, in one line
         self._stop = stop
         self._lost = (distributed.KilledWorker, CommClosedError)
-        address = self._address
+        address = f"{self.protocol}://{self._address}"
         try:
-            self._client = distributed.Client(f"tcp://{address}", timeout=CONNECT_S, set_as_default=False)
+            self._client = distributed.Client(
+                address, timeout=CONNECT_S, set_as_default=False, security=self._security()
+            )
         except (OSError, TimeoutError, ValueError) as error:
+            said = " ".join(str(error).split())[:300]
             raise BenchError(
-                f"no Dask scheduler answers at {address} ({error}): start one with `dask scheduler`"
+                f"no Dask scheduler answers at {address} ({said}): start one with `{self.start_scheduler}`"
             ) from error
         try:
             self._client.wait_for_workers(1, timeout=CONNECT_S)
@@ -88,3 +101,28 @@ class DaskExecutor(TaskExecutor):
     def _scheduler_gone(self) -> BenchError:
         what = f"the Dask scheduler at {self._address} is gone; what is finished is saved"
         return BenchError(f"{what}: start it again, and the same command goes on")
+
+
+@executor("dask+tls", usage="dask+tls://HOST:PORT", example="dask+tls://head:8786")
+class DaskOverTls(DaskExecutor):
+    """The same, encrypted, and only with who holds the key: scheduler, workers and clients show each other certificates
+    that the given authority has signed. Where they lie is Dask's own configuration, as for its other commands."""
+
+    protocol = "tls"
+    start_scheduler = "dask scheduler --protocol tls --host HOST"
+
+    def _security(self) -> Any:
+        import dask
+        from distributed.security import Security
+
+        missing = [name for name in FILES if not dask.config.get(f"distributed.comm.tls.{name}", None)]
+        if missing:
+            names = ", ".join(f"{VARIABLES}{name.replace('.', '__').replace('-', '_').upper()}" for name in missing)
+            what = "--executor dask+tls://… needs a key that all machines share"
+            raise UsageError(f"{what}: set {names} (docs/scale-out.md)")
+        security = Security(require_encryption=True)
+        try:
+            security.get_connection_args("client")  # read here, where the reason can be said
+        except (OSError, ValueError) as error:
+            raise UsageError(f"--executor dask+tls://…: its certificate or key cannot be read ({error})") from error
+        return security

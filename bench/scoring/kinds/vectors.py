@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bench.arrays import Floats, Ints
+from bench.scoring.kinds import blind
 from bench.scoring.kinds.base import Expected, Kind, Scores, Values, combined, intervals, item_table, random_level
 from bench.scoring.metrics import NOTHING, Matching, Sentences
 from bench.scoring.table import METRICS
@@ -37,15 +39,26 @@ def score(
     count, rows, n = len(vectors), len(truth.corpus.vectors), len(truth.vectors)
     metrics = intervals(table, values, np.arange(max(count, n)), rng)
     # The matching uses the key, so a blind attacker profits from it too: he names as many corpus vectors at random.
-    blind: dict[str, list[float]] = {name: [] for name in values}
-    for _ in range(BLIND):
-        drawn = chance.choice(rows, count, replace=count > rows)
-        for name, value in _matched(truth.corpus.vectors[drawn], truth, similarity, named)[0].items():
-            blind[name].append(float(value.mean()))
+    guesses = [chance.choice(rows, count, replace=count > rows) for _ in range(BLIND)]
+    level = _level(guesses, truth, similarity, named)
+    if rows < blind.SMALL:  # then he names each sentence once, or as many as there are private examples
+        lower = [row.name for row in table if row.worst > 0]
+        fewer = [chance.permutation(rows)[:n] for _ in range(BLIND)]
+        for some in (fewer, [np.arange(rows)]):
+            level = blind.better(level, _level(some, truth, similarity, named), lower)
     answer = ["" if row == NOTHING else truth.corpus.texts[row] for row in first]
     items = item_table(truth, np.arange(n), answer, {name: value[:n] for name, value in values.items()})
     facts = {"reconstructed": count}
-    return Scores(combined(metrics, random_level(blind)), items, facts, np.arange(n), METRICS.leak_of(*BASES))
+    return Scores(combined(metrics, level), items, facts, np.arange(n), METRICS.leak_of(*BASES))
+
+
+def _level(guesses: Sequence[Ints], truth: Truth, similarity: Similarity, named: bool) -> dict[str, dict[str, float]]:
+    """What attackers reach who hand in the vectors of these corpus rows."""
+    means: dict[str, list[float]] = {}
+    for rows in guesses:
+        for name, value in _matched(truth.corpus.vectors[rows], truth, similarity, named)[0].items():
+            means.setdefault(name, []).append(float(value.mean()))
+    return random_level(means)
 
 
 class Vectors(Kind):

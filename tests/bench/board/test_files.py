@@ -131,7 +131,7 @@ def test_a_table_has_the_worst_case_first_and_marks() -> None:
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[2] == "1 → 27.12"
     assert cells[3] == "0.400 [0.390, 0.410]<br>unmix, 200 × 1, of 2 attacks"
-    assert cells[4].startswith("0.000 [-0.010, 0.010] ≈ ↑")
+    assert cells[4].startswith("0.000 [0.000, 0.010] ≈ ↑")
     assert "identity 0.000, theirs 0.000 (TextHide table 3a)" in cells[4]
     assert any(line.startswith("|  | sees |") and "corpus, encodings" in line for line in lines)
 
@@ -151,7 +151,7 @@ def test_the_summary_gives_the_epsilon_that_holds_for_the_strongest_attack_of_ea
 def test_a_worst_case_that_is_a_random_guess_says_so() -> None:
     hidden = attack_record("a", "rss", LEAK * 0, suites={"main": 1})
     files = texts(hidden, attack_record("b", "rss", LEAK, suites={"main": 1}))
-    assert "| 0.000 [-0.010, 0.010] ≈<br>rss, tier 1 |" in files["leaderboard.md"]
+    assert "| 0.000 [0.000, 0.010] ≈<br>rss, tier 1 |" in files["leaderboard.md"]
     assert "≈: no better than random guessing" in files["leaderboard.md"]
     assert "≈" not in next(line for line in files["leaderboard.md"].splitlines() if line.startswith("| b |"))
     assert "≈" not in texts(attack_record("b", "rss", LEAK, suites={"main": 1}))["leaderboard.md"]

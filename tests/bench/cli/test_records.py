@@ -13,13 +13,15 @@ from bench.experiment import provenance
 from bench.plugins.registry import Registry
 from bench.records import store
 from bench.records.model import AttackRecord
-from tests.helpers.records import bare_record
+from tests.helpers.records import attack_record
 
 
 def made(number: int, **changes: Any) -> AttackRecord:
-    about = {"id": f"{number:016x}", "seed": number, "metrics": {"recall": {"value": 0.5}}}
-    record = bare_record(**{**about, **changes})
+    record = attack_record(dataset="demo", seed=number)
     return record.replace(code=provenance.code_of(record, Registry().get) | changes.get("code", {}))
+
+
+IDS = [made(number).id for number in range(4)]
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def test_verify_names_the_component_that_changed(folder: Path, capsys: pytest.Ca
     assert main(["records", "verify", "--results", str(folder)]) == 1
     said = capsys.readouterr().out
     assert "3 records: 2 current, 0 equivalent, 1 stale, 0 unknown" in said
-    assert "stale: 1 record, changed: attack (such as 0000000000000003)" in said
+    assert f"stale: 1 record, changed: attack (such as {IDS[3]})" in said
 
 
 def test_records_are_looked_for_where_a_run_leaves_them(
@@ -42,16 +44,16 @@ def test_records_are_looked_for_where_a_run_leaves_them(
     home = tmp_path_factory.mktemp("home")
     monkeypatch.chdir(home)
     (home / "results").symlink_to(folder)
-    assert main(["records", "definitions", f"{1:016x}"]) == 0
+    assert main(["records", "definitions", IDS[1]]) == 0
     (home / "leaderboards" / "records").mkdir(parents=True)
-    assert main(["records", "definitions", f"{1:016x}"]) == 2  # published ones come first, where there are any
+    assert main(["records", "definitions", IDS[1]]) == 2  # published ones come first, where there are any
 
 
 def test_verify_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["records", "verify", "--json", "--results", str(folder)])
     rows = {row["id"]: row for row in json.loads(capsys.readouterr().out)}
-    assert rows[f"{3:016x}"] == {"id": f"{3:016x}", "status": "stale", "changed": ["attack"]}
-    assert rows[f"{1:016x}"]["status"] == "current"
+    assert rows[IDS[3]] == {"id": IDS[3], "status": "stale", "changed": ["attack"], "problems": []}
+    assert rows[IDS[1]]["status"] == "current"
 
 
 def test_nothing_stale_is_a_success_and_a_damaged_record_is_none(folder: Path) -> None:
@@ -63,15 +65,15 @@ def test_nothing_stale_is_a_success_and_a_damaged_record_is_none(folder: Path) -
 
 
 def test_definitions_of_a_record(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["records", "definitions", "0000000000000001", "--results", str(folder)]) == 0
+    assert main(["records", "definitions", IDS[1], "--results", str(folder)]) == 0
     assert "  bench.attacks.rss:RSS\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["definitions", "0000"], "3 records"),
-        (["definitions", "f"], "0 records"),
+        (["definitions", ""], "3 records"),
+        (["definitions", "x"], "0 records"),
         (["replay", "--sample", "0"], "--sample 0: at least 1"),
     ],
 )

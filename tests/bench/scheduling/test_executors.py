@@ -27,7 +27,7 @@ from tests.helpers.processes import wait_until
         ("local://many", "expected local://N, such as local://4"),
         ("local://0", "expected local://N"),
         ("in-process://2", "expected in-process://"),
-        ("slurm://a:1", "choose one of dask://HOST:PORT, in-process://, local://N"),
+        ("slurm://a:1", "choose one of dask://HOST:PORT, dask+tls://HOST:PORT, in-process://, local://N"),
         ("4", "no such executor"),
     ],
 )
@@ -116,5 +116,5 @@ def test_dask_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> 
     pytest.importorskip("distributed")
     monkeypatch.setattr("bench.scheduling.executors.dask.CONNECT_S", 1.0)
     executor = executors.create("dask://127.0.0.1:1")
-    with pytest.raises(BenchError, match="no Dask scheduler answers at 127"):
+    with pytest.raises(BenchError, match="no Dask scheduler answers at tcp://127"):
         executor.open(lambda: None)

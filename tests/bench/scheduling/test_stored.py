@@ -26,7 +26,7 @@ def task() -> AttackTask:
 
 def finished(task: AttackTask, **fields: Any) -> Record:
     """As a run leaves it: the code of scoring is that of the metrics it holds."""
-    record = task.about.replace(metrics={"recall": metric_of(0.5)})
+    record = task.about.replace(metrics={"identity": metric_of(0.5)})
     return record.replace(code={**record.code, **provenance.scoring_code(record)}).replace(**fields)
 
 
@@ -45,7 +45,8 @@ def test_a_stale_record_is_run_again_and_one_note_names_what_changed(tmp_path: P
     one, two = attack_tasks(["rss"], [0, 1])
     (three,) = training_tasks()
     for task, component in ((one, "attack"), (two, "scoring"), (three, "training")):
-        store.save(tmp_path, task.about.replace(code={**task.about.code, component: "before"}))
+        done = task.about.replace(metrics={"mcc": 0.5}, majority={"mcc": 0.0}) if task is three else finished(task)
+        store.save(tmp_path, done.replace(code={**done.code, component: "before"}))
     stored = StoredRecords(tmp_path)
     assert stored.find(one) is None
     assert stored.stale_note() == "1 stale record is run again: the code of attack has changed since"

@@ -163,7 +163,9 @@ def test_random_levels_are_what_random_guessing_gives() -> None:
     assert identity["random"] == pytest.approx((2 + 1 + 1 + 1) / 24, abs=0.02)  # the first sentence stands there twice
     for name in ("identity", "jaccard", "tfidf", "label", "sbert", "recall"):
         metric = scores.metrics[name]
-        assert metric["random_low"] - 0.05 <= metric["value"] <= metric["random_high"] + 0.05, name
+        assert metric["value"] <= metric["random_high"] + 0.05, name
+        if name in ("identity", "recall"):  # of the text metrics, the level is that of the best constant answer
+            assert metric["random_low"] - 0.05 <= metric["value"], name
         assert metric["low"] <= metric["value"] <= metric["high"]
 
 
