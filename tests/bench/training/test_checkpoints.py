@@ -208,3 +208,31 @@ def test_exposure_is_kept_over_a_kill(model: Path) -> None:
     assert np.isclose(whole.trainer.side.exposure.total[whole.taught].mean(), 2.0, atol=1e-3)
     assert one_release > 4.0 * np.sqrt(24)
     assert json.loads(json.dumps(notes)) == notes
+
+
+@pytest.mark.slow
+def test_twenty_kills_lose_nothing(model: Path, tmp_path: Path) -> None:
+    """At random moments: in a step, while the state or a snapshot is written, between two epochs."""
+    rng = np.random.default_rng(0)
+    cache, context = str(tmp_path / "cache"), multiprocessing.get_context("spawn")
+    folder, epochs = checkpoints.folder_of("killed"), 0
+    for _ in range(20):
+        process = context.Process(target=_until_killed, args=(model, cache))
+        process.start()
+        before = (folder / state.STATE).stat().st_mtime_ns if (folder / state.STATE).exists() else 0
+        deadline = time.monotonic() + 60
+        while process.is_alive() and time.monotonic() < deadline:
+            now = (folder / state.STATE).stat().st_mtime_ns if (folder / state.STATE).exists() else 0
+            if now != before:  # an epoch has ended: it is under way
+                break
+            time.sleep(0.005)
+        time.sleep(float(rng.random()) * 0.2)
+        if process.is_alive():
+            os.kill(process.pid or 0, signal.SIGKILL)
+        process.join()
+        read = state.read(folder / state.STATE)
+        if read is not None:
+            assert read[1]["course"]["epoch"] >= epochs  # what was finished stays finished
+            epochs = read[1]["course"]["epoch"]
+    options = replace(OPTIONS, epochs=40)
+    assert _hashes(_obtain(model, options, key="killed")) == _hashes(_obtain(model, options, key="whole"))
