@@ -30,6 +30,9 @@ WARM, COOLING = 1e-3, 0.1
 LOW, HIGH = 1e-6, 1e2
 # Encodings at a time: the small matrices of a block take this many bytes, and about four such blocks live at once.
 BLOCK_BYTES = 16 << 20
+# Encodings this many times as far from the plane as the middle one have wrong signs, though there may be room for them
+# in the uncertainty of the plane, which float32 keeps from vanishing.
+CLOSE = 10.0
 # Rounds of learning, at most, and the share by which one must reduce what the plane does not explain.
 ROUNDS, GAIN = 12, 0.15
 
@@ -99,7 +102,8 @@ class Factors:
         basis = torch.linalg.qr(self.loadings / unit[:, None])[0]
         rest = (signed - self.mean) / unit
         open_ = (magnitudes.square() - signed.square()) / self.own
-        return (rest - (rest @ basis) @ basis.T).square().sum(1) + open_.sum(1)
+        off: Tensor = (rest - (rest @ basis) @ basis.T).square().sum(1)
+        return off + open_.sum(1)
 
 
 def demask(
@@ -130,5 +134,6 @@ def demask(
         model = fresh
         signed = model.signed(magnitudes, SWEEPS)
         strangeness = model.strangeness(signed, magnitudes)
-    near = strangeness <= strangeness.median().clamp_min(magnitudes.shape[1])
+    middle = float(strangeness.median())
+    near = strangeness <= max(middle, min(CLOSE * middle, magnitudes.shape[1]))
     return signed.numpy(), model.own.numpy(), near.numpy()
