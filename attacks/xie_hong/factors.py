@@ -30,9 +30,6 @@ WARM, COOLING = 1e-3, 0.1
 LOW, HIGH = 1e-6, 1e2
 # Encodings at a time: the small matrices of a block take this many bytes, and about four such blocks live at once.
 BLOCK_BYTES = 16 << 20
-# Encodings this many times as far from the plane as the middle one have wrong signs, though there may be room for them
-# in the uncertainty of the plane, which float32 keeps from vanishing.
-CLOSE = 10.0
 # Rounds of learning, at most, and the share by which one must reduce what the plane does not explain.
 ROUNDS, GAIN = 12, 0.15
 
@@ -134,6 +131,5 @@ def demask(
         model = fresh
         signed = model.signed(magnitudes, SWEEPS)
         strangeness = model.strangeness(signed, magnitudes)
-    middle = float(strangeness.median())
-    near = strangeness <= max(middle, min(CLOSE * middle, magnitudes.shape[1]))
+    near = strangeness <= strangeness.median().clamp_min(magnitudes.shape[1])
     return signed.numpy(), model.own.numpy(), near.numpy()
