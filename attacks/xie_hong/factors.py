@@ -99,7 +99,8 @@ class Factors:
         basis = torch.linalg.qr(self.loadings / unit[:, None])[0]
         rest = (signed - self.mean) / unit
         open_ = (magnitudes.square() - signed.square()) / self.own
-        return (rest - (rest @ basis) @ basis.T).square().sum(1) + open_.sum(1)
+        off: Tensor = (rest - (rest @ basis) @ basis.T).square().sum(1)
+        return off + open_.sum(1)
 
 
 def demask(

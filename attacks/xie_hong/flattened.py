@@ -12,14 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from bench import Floats
 from bench.attacks.xie_hong import clusters
 from bench.attacks.xie_hong.demask import ReferenceStatistics, Votes
 from bench.attacks.xie_hong.reconstruct import EXPLAINED, Fit, Problem, flip, reconstruct, start, synchronise
 
+# Vectors are solved in double precision: the narrowest directions are a millionth of the widest.
+Reals = npt.NDArray[np.floating[Any]]
 # The share of all variance on the widest axis from which on this is worth its price, coordinates being in units of
 # their own deviation. Pre-trained encoders measure 0.03 to 0.06, those fine-tuned through TextHide 0.17 to 0.65.
 DOMINANT = 0.1
@@ -29,6 +33,7 @@ FLOOR = 1e-8
 ENOUGH = 10
 # Turns of signs and least squares for the vectors: they settle within few.
 SETTLE = 20
+_EMPTY: Floats = np.zeros(0, dtype=np.float32)
 
 
 def flattened(vectors: Floats) -> bool:
@@ -42,11 +47,11 @@ def flattened(vectors: Floats) -> bool:
 class Plane:
     """Where the mixes lie: `down` takes centred encodings to coordinates in which they are equally wide everywhere."""
 
-    mean: Floats
-    down: Floats
+    mean: Reals
+    down: Reals
 
     @classmethod
-    def of(cls, signed: Floats, doubt: Floats, dims: int) -> Plane:
+    def of(cls, signed: Reals, doubt: Reals, dims: int) -> Plane:
         """The widest directions in units of each coordinate's doubt: one with wrong signs would be a direction."""
         mean, unit = signed.mean(axis=0), np.sqrt(doubt)
         centred = (signed - mean) / unit
@@ -54,7 +59,7 @@ class Plane:
         wide = np.maximum(power[-dims:], 1e-12 * power[-1])
         return cls(mean, axes[:, -dims:] / np.sqrt(wide) / unit[:, None])
 
-    def points(self, values: Floats) -> Floats:
+    def points(self, values: Reals) -> Floats:
         inside: Floats = ((values - self.mean) @ self.down).astype(np.float32)
         return inside
 
@@ -78,8 +83,8 @@ def explain(
     """
     scale = np.maximum(reference.std(axis=0), 1e-12)
     values, reference = values / scale, reference / scale
-    doubt: Floats = np.full(values.shape[1], FLOOR)
-    signed = values
+    doubt: Reals = np.full(values.shape[1], FLOOR)
+    signed: Reals = values
     if masked:
         from bench.attacks.xie_hong.factors import demask
 
@@ -109,7 +114,7 @@ def explain(
 
 
 def _inside(plane: Plane, fit: Fit) -> Fit:
-    return Fit(plane.points(fit.vectors), fit.weights, None, np.zeros(0))
+    return Fit(plane.points(fit.vectors), fit.weights, None, _EMPTY)
 
 
 def _weigh(points: Floats, before: Fit | None, spread: float, examples: int, k: int, moves: bool) -> Fit:
@@ -131,7 +136,7 @@ def _weigh(points: Floats, before: Fit | None, spread: float, examples: int, k: 
     return found
 
 
-def _vectors(values: Floats, signed: Floats, weights: Floats, masked: bool, phase: bool) -> tuple[Fit, Floats, Floats]:
+def _vectors(values: Floats, signed: Reals, weights: Floats, masked: bool, phase: bool) -> tuple[Fit, Reals, Reals]:
     """Vectors by least squares given the weights, with the signs that fit them; also those, and what is left over."""
     share = weights.astype(np.float64)
     gram = share.T @ share
@@ -141,8 +146,9 @@ def _vectors(values: Floats, signed: Floats, weights: Floats, masked: bool, phas
     left = _left(values, share @ vectors, masked)
     if phase:
         # Signs of a coordinate can be wrong together for some examples: solve them afresh where that fits better.
-        fit = Fit(vectors.astype(np.float32), weights, None, np.zeros(0))
-        reference = ReferenceStatistics(np.zeros(len(left)), np.ones(len(left)), np.inf)
+        fit = Fit(vectors.astype(np.float32), weights, None, _EMPTY)
+        ones = np.ones(len(left), dtype=np.float32)
+        reference = ReferenceStatistics(np.zeros_like(ones), ones, np.inf)
         problem = Problem(values, reference, _none(values), True, int((weights > 0).sum(axis=1).max()))
         synchronise(problem, fit)
         flip(problem, fit)
@@ -151,12 +157,14 @@ def _vectors(values: Floats, signed: Floats, weights: Floats, masked: bool, phas
         better = theirs < left
         vectors, signed = np.where(better, others, vectors), np.where(better, their_signed, signed)
         left = np.minimum(left, theirs)
-    return Fit(vectors, weights, None, left, float(left.mean())), signed, left
+    # In double precision, though `Fit` is declared for less.
+    fitted: Any = vectors
+    return Fit(fitted, weights, None, _EMPTY, float(left.mean())), signed, left
 
 
 def _settle(
-    values: Floats, share: Floats, solve: Floats, vectors: Floats, signed: Floats, masked: bool
-) -> tuple[Floats, Floats]:
+    values: Reals, share: Reals, solve: Reals, vectors: Reals, signed: Reals, masked: bool
+) -> tuple[Reals, Reals]:
     for _ in range(SETTLE if masked else 0):
         before, signed = signed, np.copysign(np.abs(values), share @ vectors)
         vectors = solve @ signed
@@ -165,10 +173,10 @@ def _settle(
     return vectors, signed
 
 
-def _left(values: Floats, model: Floats, masked: bool) -> Floats:
+def _left(values: Reals, model: Reals, masked: bool) -> Reals:
     """Mean squared error per coordinate."""
     wrong = np.abs(values) - np.abs(model) if masked else values - model
-    left: Floats = (wrong**2).mean(axis=0)
+    left: Reals = (wrong**2).mean(axis=0)
     return left
 
 
