@@ -144,6 +144,22 @@ def test_what_builds_a_wheel_is_of_one_version() -> None:
     assert wanted in (ROOT / "constraints.txt").read_text().splitlines()
 
 
+def test_hashes_are_those_of_the_files_that_pip_would_install() -> None:
+    import runpy
+
+    lines = runpy.run_path(str(ROOT / ".github" / "hashes.py"))["lines"]
+    hashed = {"archive_info": {"hashes": {"sha256": "ab" * 32}}}
+    report = {
+        "install": [
+            {"download_info": hashed, "metadata": {"name": "NumPy", "version": "2.0.0"}},
+            {"download_info": {"dir_info": {"editable": True}}, "metadata": {"name": "hideseek", "version": "1"}},
+        ]
+    }
+    assert lines(report) == [f"numpy==2.0.0 --hash=sha256:{'ab' * 32}"]
+    setup = (ROOT / ".github" / "actions" / "setup" / "action.yml").read_text()
+    assert "--require-hashes --no-deps -r constraints-hashes.txt" in setup
+
+
 def plan(event: str, suite: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """The plan job's own script, as GitHub would run it: with pipefail only if the workflow names its shell."""
     assert load("leaderboard.yml")["defaults"] == {"run": {"shell": "bash"}}

@@ -10,9 +10,16 @@ from bench.cli.arguments import actions
 
 SHELLS = ("bash", "zsh", "tcsh")
 # Options whose values `bench list` knows: asked when the user types, so that new plugins are among them.
-NAMES = {"defense": "defenses", "attack": "attacks", "dataset": "datasets", "encoder": "encoders", "suite": "suites"}
+NAMES = {
+    "defense": "defenses",
+    "attack": "attacks",
+    "dataset": "datasets",
+    "encoder": "encoders",
+    "training": "trainings",
+    "suite": "suites",
+}
 # Arguments that take any name.
-ALL = ("attacks|defenses|datasets|encoders|suites|NAME", "NAME|FILE|PACKAGE")
+ALL = ("attacks|defenses|datasets|encoders|trainings|suites|NAME", "NAME|FILE|PACKAGE")
 
 
 def add(commands: Any) -> None:

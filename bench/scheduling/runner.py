@@ -48,7 +48,9 @@ def run(tasks: Sequence[Task[R]], settings: RunSettings, progress: Progress) -> 
         for id_, training in trained.items():
             done[id_] = _with_utility(done[id_], done[training.about.id], settings.out, progress)
     except OSError as error:
-        raise BenchError(f"{error}; what is finished is saved, and the same command goes on") from error
+        # NumPy counts what it could not write, and does not say why.
+        said = str(error) if error.errno else f"No space left on device ({error})"
+        raise BenchError(f"{said}; what is finished is saved, and the same command goes on") from error
     except KeyboardInterrupt:
         finished = [done[task.about.id] for task in planned if task.about.id in done]
         raise Interrupted(finished, len(tasks)) from None

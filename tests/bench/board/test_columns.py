@@ -83,7 +83,7 @@ def test_a_csv_has_a_column_for_each_part_of_each_metric() -> None:
     made = files.build([attack_record(leak=LEAK)], [utility_record("none", 0.9)])
     attacks = made["boards/adhoc.csv"].decode().splitlines()
     head = attacks[0].split(",")
-    assert head[:7] == ["id", "status", "dataset", "encoder", "defense", "seed", "attack"]
+    assert head[:7] == ["id", "status", "dataset", "encoder", "training", "attacker", "defense"]
     assert [name for name in head if name.startswith("recall_")] == [
         f"recall_{part}" for part in ("value", "low", "high", "random", "random_low", "random_high")
     ]

@@ -95,7 +95,7 @@ def test_a_rerun_overwrites_its_file_and_stays_in_its_suites(tmp_path: Path) -> 
     (task,) = training_tasks()
     stored = StoredRecords(tmp_path)
     store.save(tmp_path, task.about.replace(suites={"old": 2}, status="failed", error="it broke"))
-    tagged = TrainingTask(replace(task.trial, suite=("new", 1)), task.training)
+    tagged = TrainingTask(replace(task.trial, suite=("new", 1)), task.head)
     stored.save(tagged, Result(task.about.replace(metrics={"mcc": 0.5}, majority={"mcc": 0.0})))
     (record,) = store.read_all(tmp_path)
     assert record.status == "ok"

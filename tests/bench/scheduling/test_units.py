@@ -114,7 +114,7 @@ def test_a_training_run_travels_with_its_training_and_its_public_corpus() -> Non
     task = TrainingTask(trial, Training(epochs=3, shared=True))
     restored = pickle.loads(pickle.dumps(task)).restored(Registry(FILES))
     assert isinstance(restored, TrainingTask)
-    assert restored.training == task.training
+    assert restored.head == task.head
     assert restored.about == task.about
 
 
