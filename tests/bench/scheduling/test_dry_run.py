@@ -40,8 +40,9 @@ def test_a_dry_run_says_what_there_is_to_do_and_does_nothing(bench: Run, tmp_pat
 def test_stale_records_count_as_work(tmp_path: Path) -> None:
     fresh, stale, missing = attack_tasks(["rss"], [0, 1, 2])
     (training,) = training_tasks()
-    store.save(tmp_path, fresh.about.replace(cost={"attack_s": 2.0, "peak_mib": 50.0}))
-    store.save(tmp_path, stale.about.replace(code={**stale.about.code, "attack": "before"}))
+    metrics = {"jaccard": {"value": 0.5, "low": 0.4, "high": 0.6, "random": 0.1}}
+    store.save(tmp_path, fresh.about.replace(cost={"attack_s": 2.0, "peak_mib": 50.0}, metrics=metrics))
+    store.save(tmp_path, stale.about.replace(code={**stale.about.code, "attack": "before"}, metrics=metrics))
     found = plan([fresh, stale, missing, training], RunSettings(out=tmp_path, executor="local://2"))
     assert [task.state for task in found.tasks] == ["on record", "stale", "to run", "to run"]
     assert [task.attack for task in found.tasks] == ["rss", "rss", "rss", None]

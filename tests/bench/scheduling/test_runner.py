@@ -127,7 +127,8 @@ def test_a_cell_whose_utility_cannot_be_measured_is_still_a_result(tmp_path: Pat
 def test_stale_records_are_run_again_with_one_note_and_overwritten(tmp_path: Path, measured: Measured) -> None:
     tasks = training_tasks(["none", "mix-only"])
     for task in tasks:
-        store.save(tmp_path, task.about.replace(code={**task.about.code, "training": "before"}))
+        code = {**task.about.code, "training": "before"}
+        store.save(tmp_path, task.about.replace(code=code, metrics={"mcc": 0.4}, majority={"mcc": 0.0}))
     notes = Notes()
     records, _ = runner.run(tasks, RunSettings(out=tmp_path), notes)
     assert notes.notes[0] == "2 stale records are run again: the code of training has changed since"
