@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.experiment import provenance
 from bench.records import store
 from bench.scheduling.dry_run import plan
 from bench.scheduling.settings import RunSettings
@@ -41,8 +42,10 @@ def test_stale_records_count_as_work(tmp_path: Path) -> None:
     fresh, stale, missing = attack_tasks(["rss"], [0, 1, 2])
     (training,) = training_tasks()
     metrics = {"jaccard": {"value": 0.5, "low": 0.4, "high": 0.6, "random": 0.1}}
-    store.save(tmp_path, fresh.about.replace(cost={"attack_s": 2.0, "peak_mib": 50.0}, metrics=metrics))
-    store.save(tmp_path, stale.about.replace(code={**stale.about.code, "attack": "before"}, metrics=metrics))
+    for task, changed in ((fresh, {}), (stale, {"attack": "before"})):
+        record = task.about.replace(cost={"attack_s": 2.0, "peak_mib": 50.0}, metrics=metrics)
+        code = {**record.code, **provenance.scoring_code(record), **changed}
+        store.save(tmp_path, record.replace(code=code))
     found = plan([fresh, stale, missing, training], RunSettings(out=tmp_path, executor="local://2"))
     assert [task.state for task in found.tasks] == ["on record", "stale", "to run", "to run"]
     assert [task.attack for task in found.tasks] == ["rss", "rss", "rss", None]
