@@ -4,7 +4,7 @@ so small that whoever names all of it is right."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from bench.records.model import AttackRecord, Record
 from bench.records.origin import Kind, kind_of, weakest
@@ -20,7 +20,7 @@ def judged(record: R) -> R:
         return record
     assert record.origin is not None
     said = "; ".join(record.origin.differences) or "no difference was noted"
-    changes = {"status": "failed", "error": f"not reproduced: {said}", "metrics": {}}
+    changes: dict[str, Any] = {"status": "failed", "error": f"not reproduced: {said}", "metrics": {}}
     if isinstance(record, AttackRecord):
         changes |= {"outcomes": None, "samples": None}
     return record.replace(**changes)

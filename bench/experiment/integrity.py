@@ -220,8 +220,9 @@ def _mean_of_items(values: Any, epochs: int) -> tuple[float, float]:
 def _surplus(record: AttackRecord, examples: int) -> float:
     """Reconstructions beyond the number of private examples count as wrong, and belong to none of them."""
     count = record.details.get("reconstructed")
-    many = isinstance(count, int) and not isinstance(count, bool) and count > examples
-    return examples / count if many else 1.0
+    if not isinstance(count, int) or isinstance(count, bool) or count <= examples:
+        return 1.0
+    return examples / count
 
 
 def _of_training(record: UtilityRecord) -> Iterator[str]:

@@ -66,7 +66,7 @@ def sample(records: Sequence[Record], count: int, seed: int) -> list[Record]:
         if record.status != "timeout":
             strata[stratum(record)].append(record)
     for some in strata.values():
-        rng.shuffle(some)  # type: ignore[arg-type]
+        rng.shuffle(some)
     order = sorted(strata)
     chosen: list[Record] = []
     for turn in range(max(map(len, strata.values()), default=0)):
