@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.board.columns import SUITES, NamedSuite, legend, shown
-from bench.board.formats import format_epsilon
+from bench.board.formats import format_epsilon, number
 from bench.board.marks import Mark, marks_of_worst_cases
 from bench.board.model import Board, DefenseRow
 from bench.board.record_columns import METRIC_PARTS, RECORD_ENDS, RECORDS
@@ -49,7 +49,8 @@ def summary(board: Board, name: str = "main") -> list[Block]:
         claimed = next((f"{row.epsilon.nominal:g}" for row in some if row and row.epsilon), "")
         lines.append([defense, claimed, *("–" if row is None else _short(row, most) for row in some)])
     table = Table(["defense", "ε claimed", *(", ".join(p) for p in places)], lines)
-    return [Text(_explanation(board, name, rows)), table]
+    setting = [Text(board.suites[name].differs)] if board.suites[name].differs else []
+    return [Text(_explanation(board, name, rows)), *setting, table]
 
 
 def _explanation(board: Board, name: str, rows: list[DefenseRow]) -> str:
@@ -57,6 +58,8 @@ def _explanation(board: Board, name: str, rows: list[DefenseRow]) -> str:
         "The share of private sentences that the strongest attack finds (recall or success), its 95 % interval, and "
         "the tier (1: hides best; defenses that a bootstrap cannot tell apart share one)."
     ]
+    if any(row.utility for row in rows):
+        said.append("Beside it, the task's metric that the defense leaves (in brackets: undefended).")
     suite = board.suites[name]
     if suite.missing:
         said.append(f"{suite.missing} of the {suite.named} cells that the suite names are missing.")
@@ -78,7 +81,8 @@ def _short(row: DefenseRow, most: int) -> str:
     # Attacked less often than others, it is not safer, but less tested.
     tried = [attacks_tried(row)] if row.attacks_failed or row.attacks < most else []
     budget = [f"ε {format_epsilon(row.epsilon.accounted)} holds"] if row.epsilon else []
-    return f"{worst_value(row)}\n{', '.join([row.worst.attack, f'tier {row.tier}', *budget, *tried])}"
+    kept = [f"{name} {number(u.mean)} ({number(u.undefended)})" for name, u in list((row.utility or {}).items())[:1]]
+    return f"{worst_value(row)}\n{', '.join([row.worst.attack, f'tier {row.tier}', *budget, *tried, *kept])}"
 
 
 def _csv_columns() -> list[str]:
