@@ -281,8 +281,9 @@ class UtilityRecord(Record):
 
 
 def _promised(found: Any) -> bool:
-    """Whether this is a budget, be it one without a bound, which JSON has as text."""
-    return _budget(found) is not None or (isinstance(found, Mapping) and found.get("epsilon") in ("inf", None))
+    """Whether this is a budget, be it one without a bound, which JSON has as text, or beyond what a table shows."""
+    epsilon = found.get("epsilon") if isinstance(found, Mapping) else False
+    return epsilon in ("inf", None) or (isinstance(epsilon, float | int) and not isinstance(epsilon, bool))
 
 
 def _budget(found: Any) -> Budget | None:

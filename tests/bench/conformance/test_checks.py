@@ -237,7 +237,7 @@ def test_a_file_stands_for_its_plugins_and_a_broken_one_fails(bench: Run, tmp_pa
         (["nowhere.py"], "no such Python file"),
         ([str(ROOT / "examples" / "gaussian-noise")], "is a folder: install it (pip install -e "),
         (["numpy"], "package numpy announces no plugin"),
-        (["rss", "--budget", "0"], "must be above 0"),
+        (["rss", "--budget", "0"], "seconds above 0"),
         (["rss", "--defense", "texthid"], "did you mean 'texthide'"),
     ],
 )

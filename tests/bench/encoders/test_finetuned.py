@@ -28,7 +28,8 @@ def test_without_a_checkpoint_it_is_the_base_model(tmp_path: Path) -> None:
 def test_what_learnt_takes_the_place_of_what_was_there(tmp_path: Path) -> None:
     folder, texts = save_tiny(tmp_path / "bert"), sentences(12)[0]
     weights = packed.load(folder, Architecture.read(folder))
-    save_file({"layer.2.up.weight": weights["layer.2.up.weight"] + 1.0}, tmp_path / "learnt.safetensors")
+    learnt = weights["layer.2.norm2.weight"] * torch.linspace(0.5, 2.0, 24)
+    save_file({"layer.2.norm2.weight": learnt}, tmp_path / "learnt.safetensors")
     base, trained = (
         FinetunedEncoder(str(folder), ""),
         FinetunedEncoder(str(folder), str(tmp_path / "learnt.safetensors")),
