@@ -137,7 +137,7 @@ def check(defense: Any, name: str) -> None:
         raise UsageError(f"defense {name!r}: {error}") from error
 
 
-def sizes(parts: Sequence[Ints], batch: int) -> int:
-    """Steps of an epoch: so many that no client's share of a batch is above its part."""
+def steps_of_epoch(parts: Sequence[Ints], batch: int) -> int:
+    """So many that no client gives more to a step than its share of the batch."""
     each = max(1, batch // len(parts))
     return max(-(-len(part) // each) for part in parts)

@@ -46,7 +46,7 @@ class Trainer:
         self.model, self.side, self.options, self.classes = model, side, options, classes
         self.seed, self.words = seed, words
         """what the randomness depends on: the seed; fingerprint of the data, then defense and its options"""
-        self.per_epoch = clients.sizes(side.parts, options.batch)
+        self.per_epoch = clients.steps_of_epoch(side.parts, options.batch)
         self.total = self.per_epoch * options.epochs
         self.masks = [side.masks.share(c, options.clients) for c in range(options.clients)]
         self.notes: dict[str, Any] = {}

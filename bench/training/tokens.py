@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,6 +76,3 @@ def by_length(tokens: Tokens, rows: Ints, size: int) -> list[Ints]:
     """Batches of texts of about equal length: less padding in attention."""
     order = rows[np.argsort([len(tokens.ids[i]) for i in rows], kind="stable")]
     return [order[at : at + size] for at in range(0, len(order), size)]
-
-
-Progress = Callable[[str], None]

@@ -51,13 +51,16 @@ def leakage_utility(board: Board) -> dict[str, bytes] | None:
     """What the worst attack finds against what the task still reaches: one point per defense and setting."""
     first = main_suite(board)
     entries: dict[tuple[str, str, str], DefenseRow] = {}
-    # Of a defense that several suites hold, the main suite's line.
-    for entry in sorted(board.defenses, key=lambda e: e.suite == first):
-        if entry.utility and entry.worst:
-            entries[entry.target] = entry
+    known = [(entry, entry.worst) for entry in board.defenses if entry.utility and entry.worst]
+    # Of a defense that several suites hold, the strongest attack of any.
+    for entry, _ in sorted(known, key=lambda k: (not k[1].at_random, k[1].value, k[0].suite == first)):
+        entries[entry.target] = entry
     panels = places((e for e in entries.values()), PANELS)
-    # A line of one point compares nothing.
-    panels = [p for p in panels if sum(key[:2] == p for key in entries) > 1]
+    # A line of one point compares nothing. The setting of the main suite comes first.
+    shown_first = {entry.place for entry in board.defenses if entry.suite == first}
+    panels = sorted(
+        (p for p in panels if sum(key[:2] == p for key in entries) > 1), key=lambda place: place not in shown_first
+    )
     if not panels:
         return None
     names = sorted({parse_label(key[2])[0] for key in entries})
@@ -69,14 +72,14 @@ def leakage_utility(board: Board) -> dict[str, bytes] | None:
         for place, axis in zip(panels, grid(figure, len(panels), across), strict=True):
             here = [entries[key] for key in sorted(entries) if key[:2] == place]
             metric = next(iter(here[0].utility or {}))
-            known = [(e, e.utility[metric], e.worst) for e in here if e.utility and e.worst and metric in e.utility]
-            points = [(utility.mean or 0.0, worst.value) for _, utility, worst in known]
-            for (entry, utility, _), (x, y) in zip(known, points, strict=True):
+            drawn = [(e, e.utility[metric], e.worst) for e in here if e.utility and e.worst and metric in e.utility]
+            points = [(utility.mean or 0.0, worst.value) for _, utility, worst in drawn]
+            for (entry, utility, _), (x, y) in zip(drawn, points, strict=True):
                 deviation = utility.deviation
                 style = {**look[parse_label(entry.defense)[0]], "linestyle": "none", "markerfacecolor": "white"}
                 axis.errorbar(x, y, xerr=deviation or None, ecolor="0.6", elinewidth=0.6, **style, zorder=3)
-            first = known[0][1]
-            for value, said in ((first.undefended, "no defense"), (first.majority, "constant answer")):
+            level = drawn[0][1]
+            for value, said in ((level.undefended, "no defense"), (level.majority, "constant answer")):
                 if value is not None:
                     axis.axvline(value, lw=0.6, ls=":" if said != "no defense" else "--", color="0.5", zorder=0)
                     axis.text(value, 1.22, said, fontsize=6.5, color="0.35", ha="center", va="bottom", clip_on=False)
@@ -88,7 +91,7 @@ def leakage_utility(board: Board) -> dict[str, bytes] | None:
             )
             axis.set_title(one_line(", ".join(place)), pad=16)
             axis.margins(x=0.2)
-            shown.append((axis, *merge_labels(points, distinct_labels([e.defense for e, _, _ in known]))))
+            shown.append((axis, *merge_labels(points, distinct_labels([e.defense for e, _, _ in drawn]))))
         handles = [_handle(one_line(name), look[name]) for name in names]
         figure.legend(handles=handles, loc="outside lower center", ncols=min(len(names), 4), frameon=False, fontsize=7)
         fix_layout(figure)
