@@ -21,7 +21,10 @@ SUITE = """
 dataset = "kept-demo"
 encoder = "toy"
 examples = 40
+epochs = 1
 candidates = 120
+coverage = 1.0
+split = "train"
 defense = ["none", "gaussian-noise:scale=3"]
 attack = ["rss", "centred-search", "freshly-made"]
 """
