@@ -44,9 +44,10 @@ def descendants(pid: int, most: int) -> list[int]:
     for parent in found:  # grows as it goes
         if len(found) > most:
             break
-        for path in Path(f"/proc/{parent}/task").glob("*/children"):
+        for thread in _numbers(f"/proc/{parent}/task"):
             with contextlib.suppress(OSError, ValueError):
-                found += [int(word) for word in path.read_text(encoding="ascii").split()]
+                children = Path(f"/proc/{parent}/task/{thread}/children").read_text(encoding="ascii")
+                found += [int(word) for word in children.split()]
     return found
 
 
@@ -54,12 +55,13 @@ def process_tree(pid: int) -> list[int]:
     """The process, its descendants and all of its session, sorted by process id; [] where unknown."""
     parents: dict[int, int] = {}
     sessions: dict[int, int] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
+    for number in _numbers("/proc"):
         with contextlib.suppress(OSError, ValueError, IndexError):
             # The second field is the name in brackets, which may hold anything; state, parent, group, session follow.
-            fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            text = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace")
+            fields = text.rpartition(")")[2].split()
             if fields[0] != "Z":
-                parents[int(path.parent.name)], sessions[int(path.parent.name)] = int(fields[1]), int(fields[3])
+                parents[number], sessions[number] = int(fields[1]), int(fields[3])
     found = {pid} & parents.keys()
     grown = True
     while grown:
@@ -67,6 +69,14 @@ def process_tree(pid: int) -> list[int]:
         found |= more
         grown = bool(more)
     return sorted(found)
+
+
+def _numbers(folder: str) -> list[int]:
+    """The numbers that a folder of /proc lists. Not by a glob, which fails when a process ends while it looks."""
+    try:
+        return [int(name) for name in os.listdir(folder) if name.isdigit()]
+    except OSError:
+        return []
 
 
 def peak_mib(pids: list[int]) -> float:

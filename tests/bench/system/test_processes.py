@@ -6,6 +6,9 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+import pytest
 
 from bench.system.processes import descendants, is_alive, kill_all, kill_session, peak_mib, process_tree
 
@@ -58,3 +61,21 @@ def test_descendants_are_found_without_a_look_at_all_others_and_killed_one_by_on
     parent.communicate()
     assert gone(child)
     assert descendants(parent.pid, 10) == []
+
+
+def test_a_process_that_ends_while_it_is_looked_at_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """/proc lists it, and then has nothing of it any more: not even the kind of error that a missing file gives."""
+    listed, read = os.listdir, Path.read_text
+
+    def listdir(folder: str) -> list[str]:
+        return [*listed(folder), "4194999"] if str(folder) == "/proc" else listed(folder)
+
+    def read_text(self: Path, *args: object, **options: object) -> str:
+        if "4194999" in str(self):
+            raise ProcessLookupError(3, "No such process")
+        return read(self, *args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "listdir", listdir)
+    monkeypatch.setattr(Path, "read_text", read_text)
+    assert os.getpid() in process_tree(os.getpid())
+    assert os.getpid() in descendants(os.getpid(), 10)
