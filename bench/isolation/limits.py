@@ -14,6 +14,8 @@ import resource
 import struct
 
 SCRATCH_BYTES = 1 << 30
+# Of /dev/shm, as containers have it: what lies there counts beside /tmp, and must not double what a limit allows.
+SHARED_BYTES = 64 << 20
 PROCESSES = 1024
 # Buffers of pipes and sockets are the kernel's memory, and count for nobody.
 OPEN_FILES = 4096

@@ -19,7 +19,7 @@ from pathlib import Path
 from bench import IN_CHECKOUT, ROOT
 from bench.encoders.weights import OFFLINE_PACKAGE
 from bench.errors import UsageError
-from bench.isolation.limits import SCRATCH_BYTES
+from bench.isolation.limits import SCRATCH_BYTES, SHARED_BYTES
 from bench.system.threads import thread_variables
 
 VIEW = Path("/view")
@@ -76,11 +76,14 @@ def command(
     if IN_CHECKOUT:
         shown += [str(ROOT / name) for name in (*CODE, *(() if blind else ("datasets",)))]
     hidden = _data() if blind else []
+    # Files in memory count against its limit; the size binds at once, where the watchdog only looks now and then.
+    scratch = min(SCRATCH_BYTES, memory_mib << 20) if memory_mib else SCRATCH_BYTES
     devices = [str(path) for path in sorted(Path("/dev").glob("nvidia*"))]
     variables = [word for name, value in environment.items() for word in ("--setenv", name, value)]
     return [
         *_isolation(),
-        *(word for size, path in ((SCRATCH_BYTES, "/tmp"), (SCRATCH_BYTES, "/dev/shm")) for word in _tmpfs(size, path)),
+        *_tmpfs(scratch, "/tmp"),
+        *_tmpfs(SHARED_BYTES, "/dev/shm"),
         *(word for path in devices for word in ("--dev-bind-try", path, path)),
         *_shown(shown),
         *("--remount-ro", "/dev"),  # its own file system has no size; /dev/shm is another, which has

@@ -53,7 +53,7 @@ class Watchdog:
 
     def __init__(self, pid: int, memory_mib: int, *, sealed: bool):
         self._pid, self._limit, self._sealed = pid, memory_mib * MIB, sealed
-        self._hidden = 0
+        self._mapped = 0
         self._ended = threading.Event()
         # Apart: to weigh a thousand processes takes a second, in which there would be many more of them.
         watches = (self._weigh, self._count) if sealed else (self._weigh,)
@@ -111,17 +111,21 @@ class Watchdog:
 
     def _too_much(self, family: Sequence[int], *, thorough: bool) -> str | None:
         if thorough:
-            self._hidden = shared_mappings(family)
-            if self._sealed and (inside := _inside(self._pid)) is not None:
-                with contextlib.suppress(OSError):
-                    self._hidden += sum((s.f_blocks - s.f_bfree) * s.f_frsize for s in _spaces(inside))
-        held = quick(family, self._hidden)
+            self._mapped = shared_mappings(family)
+        hidden = self._mapped + (self._in_files() if self._sealed else 0)
+        held = quick(family, hidden)
         if self._limit and held.total > self._limit:
-            held = exact(family, self._hidden)  # what forked processes share is counted once
+            held = exact(family, hidden)  # what forked processes share is counted once
         self.peak_mib = max(self.peak_mib, held.total / MIB)
         if not self._limit or held.total <= self._limit:
             return None
         return f"it needed more than its memory limit of {self._limit // MIB} MiB, all of its processes together"
+
+    def _in_files(self) -> int:
+        inside = _inside(self._pid)
+        with contextlib.suppress(OSError):
+            return sum((s.f_blocks - s.f_bfree) * s.f_frsize for s in _spaces(inside)) if inside else 0
+        return 0
 
 
 def quick(family: Sequence[int], hidden: int) -> Held:

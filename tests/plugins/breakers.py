@@ -287,6 +287,7 @@ class HoardsInFiles:
                     written[folder] = 8 * i
                     file.write(b"x" * (8 * MIB))
                     view.stage(str(sum(written.values())))
+        time.sleep(5)
         return answer(view, written=written)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.isolation import dialogue, process, sandbox, watchdog
+from bench.isolation import dialogue, limits, process, sandbox, watchdog
 from bench.isolation.limits import PROCESSES
 from tests.helpers.cli import PLUGINS
 from tests.helpers.sandbox import needs_sandbox
@@ -142,10 +142,26 @@ def _at_most(limit: int) -> int:
     ],
 )
 def test_memory_is_limited_wherever_it_is_taken(name: str, step: int) -> None:
-    found = attempt(name, memory=MEMORY, timeout=60)
-    assert found.outcome.status == "failed"
+    reached = []
+    for _ in range(3):  # on a busy machine a look of the watchdog may come late
+        found = attempt(name, memory=MEMORY, timeout=60)
+        assert found.outcome.status == "failed"
+        assert f"more than its memory limit of {MEMORY} MiB" in str(found.outcome.reason)
+        reached.append(found.reached)
+        if found.reached <= 1.1 * MEMORY + step:
+            return
+    pytest.fail(f"it got to {reached} MiB")
+
+
+def test_files_in_memory_are_limited_by_their_size_however_late_the_watchdog_looks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watchdog, "HASTE_S", 3)
+    monkeypatch.setattr(watchdog, "PAUSE_S", 3)
+    monkeypatch.setattr(watchdog, "REST_S", 3)
+    found = attempt("hoards-in-files", memory=MEMORY, timeout=60)
     assert f"more than its memory limit of {MEMORY} MiB" in str(found.outcome.reason)
-    assert found.reached <= 1.1 * MEMORY + step
+    assert found.reached <= MEMORY + (limits.SHARED_BYTES >> 20)
 
 
 def test_memory_that_shows_in_no_process_cannot_be_had() -> None:
