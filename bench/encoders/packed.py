@@ -160,11 +160,6 @@ class Batch:
     mask: Tensor | None
     """texts × 1 × 1 × longest: which places hold a token; None if all do"""
 
-    @property
-    def owners(self) -> Tensor:
-        """the text of each token"""
-        return self.slots.div(self.longest, rounding_mode="floor")
-
 
 def pack(ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None, device: str = "cpu") -> Batch:
     import torch

@@ -74,6 +74,13 @@ class Exposure:
         self.total[rows] += both.sum(axis=0)
         self.squares[rows] += (both**2).sum(axis=0)
 
+    def accounted(self, defense: Any, notes: dict[str, Any], dim: int) -> dict[str, Any]:
+        """The notes of a release, with the ε over all that the most exposed example had a part in."""
+        if "accounted" not in notes or not hasattr(defense, "composed"):
+            return notes
+        total, root = float(self.total.max()), float(np.sqrt(self.squares.max()))
+        return {**notes, "accounted": {**notes["accounted"], "epsilon": defense.composed(notes, dim, total, root)}}
+
 
 def shares(examples: Examples, rows: Ints, clients: int, rng: np.random.Generator) -> list[Ints]:
     """Which of the rows each client holds: a random part of near-equal size."""

@@ -39,9 +39,7 @@ def over_epochs(
         targets.append(np.asarray(release.labels))
         keys.append(key)
         notes = release.notes
-    if "accounted" in notes and hasattr(defense, "composed"):
-        total, root = float(exposure.total.max()), float(np.sqrt(exposure.squares.max()))
-        notes = {**notes, "accounted": {**notes["accounted"], "epsilon": defense.composed(notes, dim, total, root)}}
+    notes = exposure.accounted(defense, notes, dim)
     order = rng.permutation(sum(map(len, encodings)))
     return Release(np.concatenate(encodings)[order], np.concatenate(targets)[order], notes), _joined(keys, order)
 

@@ -139,12 +139,8 @@ class Finetuning:
 
     def notes(self) -> dict[str, Any]:
         """What the defense says of its release, its ε over all that an example had a part in."""
-        notes, side = dict(self.trainer.notes), self.trainer.side
-        if "accounted" in notes and hasattr(side.defense, "composed"):
-            total, root = float(side.exposure.total.max()), float(np.sqrt(side.exposure.squares.max()))
-            found = side.defense.composed(notes, self.model.architecture.dim, total, root)
-            notes["accounted"] = {**notes["accounted"], "epsilon": found}
-        return notes
+        side = self.trainer.side
+        return side.exposure.accounted(side.defense, self.trainer.notes, self.model.architecture.dim)
 
     def _epoch(self, course: Course, folder: Path, wanted: set[int], progress: Progress) -> None:
         trainer, epoch = self.trainer, course.epoch
