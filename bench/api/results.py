@@ -53,11 +53,14 @@ class Results(Sequence[R]):
     def ok(self) -> bool:
         return not self.errors and not self.failed
 
-    def table(self) -> Shown:
-        """The table that the command line prints; shown by a terminal (rich), by a notebook, or as text by `print`."""
+    def table(self, metrics: str = "leak") -> Shown:
+        """The table that the command line prints; shown by a terminal (rich), by a notebook, or as text by `print`.
+
+        `metrics="all"`: every metric in place of the one that says how much was found.
+        """
         from bench.api import tables
 
-        return tables.of(self.records)
+        return tables.of(self.records, metrics)
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row per record and metric, all in columns of plain values; a failed record is one row without a metric.

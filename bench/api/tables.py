@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markup import escape
 from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
+from bench.api.fitting import Renderable, fitted
+from bench.board import known, pooling
 from bench.board.columns import legend, metric_legend, shown
-from bench.board.record_columns import TRAININGS, RecordLine, terminal
+from bench.board.record_columns import TRAININGS, RecordLine, all_metrics, leak_only
 from bench.board.utility import summarize
 from bench.records.model import AttackRecord, Record, UtilityRecord
 from bench.scoring.metrics import METRICS
@@ -21,16 +22,20 @@ from bench.scoring.metrics import METRICS
 MOST = 300
 # Columns where no terminal says how wide it is.
 WIDTH = 160
+Part = Text | Callable[[int], Renderable]
 
 
 class Shown:
-    """Tables and lines that a terminal (rich) or a notebook displays, and `str` gives as plain text."""
+    """Tables and lines that a terminal (rich) or a notebook displays, and `str` gives as plain text.
 
-    def __init__(self, parts: Sequence[Table | Text]):
+    A table is made for the width that there is, so that nothing in it is cut.
+    """
+
+    def __init__(self, parts: Sequence[Part]):
         self.parts = tuple(parts)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from self.parts
+        yield from self._made(options.max_width)
 
     def __str__(self) -> str:
         return self._text(WIDTH)
@@ -38,7 +43,8 @@ class Shown:
     def _repr_html_(self) -> str:
         """In a notebook: as wide as the widest table, in a box that scrolls."""
         console = Console(width=10 * WIDTH)
-        widest = max((Measurement.get(console, console.options, part).maximum for part in self.parts), default=WIDTH)
+        made = self._made(10 * WIDTH)
+        widest = max((Measurement.get(console, console.options, part).maximum for part in made), default=WIDTH)
         style = "white-space: pre; overflow-x: auto; line-height: normal; font-family: monospace"
         return f'<pre style="{style}">{html.escape(self._text(min(widest, 10 * WIDTH)))}</pre>'
 
@@ -48,21 +54,27 @@ class Shown:
             self.print(console)
         return captured.get()
 
+    def _made(self, width: int) -> list[Renderable]:
+        return [part if isinstance(part, Text) else part(width) for part in self.parts]
+
     def print(self, console: Console) -> None:
         """Tables as wide as the console; lines as long as they are, for whoever searches them."""
-        for part in self.parts:
+        for part in self._made(console.width):
             console.print(part, soft_wrap=isinstance(part, Text))
 
 
-def of(records: Sequence[Record]) -> Shown:
-    """Attacks one row per record, training one row per defense; failures and a legend below."""
+def of(records: Sequence[Record], metrics: str = "leak") -> Shown:
+    """Attacks one row per record, training one row per defense; failures and a legend below.
+
+    `metrics`: "leak" for the one that counts, "all" for every one.
+    """
     attacks = [record for record in records if isinstance(record, AttackRecord)]
     trainings = [record for record in records if isinstance(record, UtilityRecord)]
-    parts: list[Table | Text] = []
+    parts: list[Part] = []
     if len(attacks) > MOST:
         parts.append(Text(f"{len(attacks):,} records are too many for a table: bench leaderboard --results DIR"))
     else:
-        parts += _attack_tables(attacks)
+        parts += _attack_tables(attacks, every=metrics == "all")
     if trainings:
         parts += _utility_tables(trainings)
     return Shown([*parts, *_failures(records)])
@@ -75,45 +87,43 @@ def _failures(records: Sequence[Record]) -> Iterator[Text]:
             yield Text(f"{record.status}: {record.defense.label}{against} seed {record.seed}: {record.error}")
 
 
-def _attack_tables(records: Sequence[AttackRecord]) -> Iterator[Table | Text]:
-    """A table for each data set and encoder; beside each value, in brackets, what a random guess reaches."""
+def _attack_tables(records: Sequence[AttackRecord], *, every: bool) -> Iterator[Part]:
+    """A table for each data set and encoder."""
     names = [m for m in METRICS if any(m in r.metrics for r in records)]
     for place in dict.fromkeys((r.dataset.label, r.model) for r in records):
-        yield _attack_table([r for r in records if (r.dataset.label, r.model) == place], names)
-    lines = metric_legend(names)
+        here = [r for r in records if (r.dataset.label, r.model) == place]
+        yield partial(_attack_table, here, names if every else ())
+    told = names if every else [m for m in names if any(pooling.headline([r]) == m for r in records)]
+    lines = metric_legend(told)
+    lines += [text for text in (known.assumption(records), *known.warnings(records)) if text]
     if lines:
         yield Text("\n".join(lines), style="dim")
 
 
-def _attack_table(records: Sequence[AttackRecord], names: Sequence[str]) -> Table:
+def _attack_table(records: Sequence[AttackRecord], names: Sequence[str], width: int) -> Renderable:
+    """With `names`, every one of these metrics; without, the one that says how much was found."""
     data = records[0].dataset
     title = f"{data.label} · {records[0].model} · {data.examples} private examples"
     if data.candidates is not None:
         title += f" among {data.candidates:,} candidates"
     lines = [RecordLine(record) for record in records]
-    columns = terminal(lines, names)
-    private = ", ε claimed → accounted" if any(column.key == "budget" for column in columns) else ""
-    caption = f"value (random guess){private}; the records hold 95 % intervals"
-    table = Table(title=escape(title), caption=caption)
-    for column in columns:
-        table.add_column(column.title, justify="right" if column.numeric else "left", overflow="fold")
+    columns = all_metrics(lines, names) if names else leak_only(lines)
+    private = "ε claimed → accounted; " if any(column.key == "budget" for column in columns) else ""
+    value = "value (random guess); " if names else ""
+    first = names[0] if names else "leak"
+    rows = []
     for line in lines:
-        failed = line.record.status != "ok"
-        texts = {column.key: escape(column.text(line)) for column in columns}
-        if failed and names:
-            texts |= {**dict.fromkeys(names, ""), names[0]: f"[red]{line.record.status}[/red]"}
-        table.add_row(*(texts[column.key] for column in columns))
-    return table
+        texts = {column.key: column.text(line) for column in columns}
+        if line.record.status != "ok":
+            texts |= {**dict.fromkeys(names, ""), first: line.record.status}
+        rows.append([texts[column.key] for column in columns])
+    return fitted(columns, rows, width, title, f"{value}{private}the records hold 95 % intervals")
 
 
-def _utility_tables(records: Sequence[UtilityRecord]) -> Iterator[Table | Text]:
+def _utility_tables(records: Sequence[UtilityRecord]) -> Iterator[Part]:
     """One row per defense and metric, with what the undefended vectors reach and what a constant answer does."""
     lines = summarize(records)
     columns = shown(TRAININGS, lines)
-    table = Table(title="utility: the task's own metric on dev")
-    for column in columns:
-        table.add_column(column.title, justify="right" if column.numeric else "left", overflow="fold")
-    for line in lines:
-        table.add_row(*(escape(column.text(line)) for column in columns))
-    yield table
+    rows = [[column.text(line) for column in columns] for line in lines]
+    yield lambda width: fitted(columns, rows, width, "utility: the task's own metric on dev")
     yield Text("\n".join(legend(column for column in columns if column.numeric)), style="dim")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from bench.board import formats
+from bench.board import formats, pooling
 from bench.board.columns import ORIGIN, Column, metric_explanation, shown
 from bench.board.utility import SeedSummary
 from bench.records.model import AttackRecord, Metric, Record, UtilityRecord
@@ -28,9 +28,9 @@ def _of_attack(part: Callable[[AttackRecord], Any]) -> Callable[[RecordLine], An
     return lambda line: part(record) if (record := _attack(line)) else None
 
 
-# `attack`, `utility`: CSV files. `terminal`: what is printed after a run of attacks.
+# `attack`, `utility`: CSV files. `leak`: what is printed after a run of attacks; `metrics`: the same with every metric.
 _CSV, _ATTACK, _UTILITY = frozenset({"attack", "utility"}), frozenset({"attack"}), frozenset({"utility"})
-_SHOWN, _TERMINAL = frozenset({"attack", "utility", "terminal"}), frozenset({"terminal"})
+_SHOWN, _TERMINAL = frozenset({"attack", "utility", "leak", "metrics"}), frozenset({"leak", "metrics"})
 RECORDS: tuple[Column[RecordLine], ...] = (
     Column("id", "id", "of the record, for bench show", lambda r: r.record.id, tables=_CSV),
     Column("status", "status", "ok, failed or timeout", lambda r: r.record.status, tables=_CSV),
@@ -77,7 +77,7 @@ RECORDS: tuple[Column[RecordLine], ...] = (
 # Behind the metrics.
 RECORD_ENDS: tuple[Column[RecordLine], ...] = (
     Column("attack_s", "seconds", "how long the attack took", _of_attack(lambda r: r.cost.attack_s), numeric=True,
-           tables=frozenset({"attack", "terminal"})),
+           tables=frozenset({"attack", "metrics"})),
     Column("peak_mib", "MiB", "the most memory that the attack's process held", _of_attack(lambda r: r.cost.peak_mib),
            tables=_ATTACK),
     Column("error", "error", "why the run failed", lambda r: r.record.error, tables=_ATTACK),
@@ -85,6 +85,28 @@ RECORD_ENDS: tuple[Column[RecordLine], ...] = (
     Column("stale", "stale", "components whose code has changed since the record was made",
            lambda r: " ".join(r.stale), tables=_CSV),
     Column("origin", "origin", ORIGIN, lambda r: kind_of(r.record.origin), tables=_CSV),
+)  # fmt: skip
+
+
+def _headline(record: AttackRecord) -> tuple[str, Metric] | None:
+    name = pooling.headline([record]) if record.status == "ok" else None
+    return (name, record.metrics[name]) if name and name in record.metrics else None
+
+
+def _random(record: AttackRecord) -> float | None:
+    found = _headline(record)
+    return float(found[1].random) if found and found[1].random is not None else None
+
+
+# Of the table that is printed after a run: the headline, and what it is to be read with.
+LEAK: tuple[Column[RecordLine], ...] = (
+    Column("leak", "leak", "the metric that says how much was found, and its value", _of_attack(_headline),
+           lambda found: f"{found[0]} {formats.number(float(found[1].value))}", "–", numeric=True),
+    Column("random", "random", "what random guessing reaches", _of_attack(_random), formats.number, "–", numeric=True),
+    Column("sees", "attacker had", "what the attack was given", _of_attack(lambda r: ", ".join(r.attack.sees))),
+    Column("utility", "utility", "the task's own metric on dev, trained through the defense",
+           _of_attack(lambda r: r.utility), lambda u: "\n".join(f"{m} {v:.3f}" for m, v in u.metrics.items()),
+           numeric=True, optional=True),
 )  # fmt: skip
 # What is printed after training: one row per defense and metric.
 TRAININGS: tuple[Column[SeedSummary], ...] = (
@@ -138,12 +160,19 @@ def utility_csv(lines: Sequence[RecordLine]) -> list[Column[RecordLine]]:
     return [*shown(RECORDS, lines, "utility"), *values, *constant, *shown(RECORD_ENDS, lines, "utility")]
 
 
-def terminal(lines: Sequence[RecordLine], names: Sequence[str]) -> list[Column[RecordLine]]:
-    """The columns of the table that is printed after a run."""
+def all_metrics(lines: Sequence[RecordLine], names: Sequence[str]) -> list[Column[RecordLine]]:
+    """The columns of the table with every metric."""
     metrics = [
         Column(name, name, metric_explanation(name), _metric(name), _with_random, "–", numeric=True) for name in names
     ]
-    return [*shown(RECORDS, lines, "terminal"), *metrics, *shown(RECORD_ENDS, lines, "terminal")]
+    return [*shown(RECORDS, lines, "metrics"), *metrics, *shown(RECORD_ENDS, lines, "metrics")]
+
+
+def leak_only(lines: Sequence[RecordLine]) -> list[Column[RecordLine]]:
+    """The columns of the table that is printed after a run: what was found, by whom, with what."""
+    columns = [*shown(RECORDS, lines, "leak"), *shown(LEAK, lines)]
+    one_seed = len({line.record.seed for line in lines}) == 1
+    return [column for column in columns if not (one_seed and column.key == "seed")]
 
 
 def _metric(name: str) -> Callable[[RecordLine], Any]:

@@ -84,7 +84,9 @@ def show(args: argparse.Namespace, results: Results[Record]) -> None:
 
         from bench.api.tables import WIDTH
 
-        results.table().print(Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False))
+        results.table(getattr(args, "metrics", "leak")).print(
+            Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+        )
 
 
 def say(text: str) -> None:

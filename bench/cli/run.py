@@ -53,6 +53,7 @@ def add(commands: Any) -> None:
     how.add_argument("--sealed", action="store_true", help="for attacks you do not trust: sandbox, and a secret salt")
     how.add_argument("--replay", type=Path, metavar="RECORD", help="repeat a record's run and compare, bit for bit")
     how.add_argument("--details", action="store_true", help="keep every query and answer (parquet beside the record)")
+    how.add_argument("--metrics", choices=("leak", "all"), default="leak", help="of the table (default: leak)")
     output.add_scheduling(how)
     output.add_options(how)
     run.set_defaults(call=_run)

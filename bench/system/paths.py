@@ -32,5 +32,13 @@ def suites_dir() -> Path:
 
 def ledger_file() -> Path:
     """Which versions of code compute the same numbers (bench.records.ledger)."""
-    folder = ROOT / "leaderboards" if IN_CHECKOUT else Path(__file__).parent.parent / "leaderboards"
-    return folder / "equivalent.toml"
+    return _leaderboards() / "equivalent.toml"
+
+
+def board_file() -> Path:
+    """The published board."""
+    return _leaderboards() / "board.json"
+
+
+def _leaderboards() -> Path:
+    return ROOT / "leaderboards" if IN_CHECKOUT else Path(__file__).parent.parent / "leaderboards"

@@ -1,0 +1,128 @@
+"""What the published board knows: which attack is strongest against a defense, and what others found in the same cell.
+
+Read from the board.json that comes with the project; where there is none, nothing is known and nothing is said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from bench.board import pooling
+from bench.records.model import AttackRecord
+from bench.system.paths import board_file
+
+# Two shares that differ by less are not worth a word.
+MUCH = 0.1
+# What an attack must not need beyond the one it is compared with.
+_SURFACES = frozenset({"encodings", "labels", "gradients", "updates", "oracle"})
+
+
+class KnownCell(NamedTuple):
+    """A cell of the published board."""
+
+    dataset: str
+    encoder: str
+    defense: str
+    attack: str
+    sees: tuple[str, ...]
+    protocol: str
+    metric: str
+    value: float
+
+    @property
+    def finetuned(self) -> bool:
+        return " finetuned" in self.encoder
+
+    @property
+    def setting(self) -> str:
+        return f"{self.dataset}, {self.encoder}{'' if self.finetuned else ', frozen'}"
+
+
+@lru_cache(maxsize=1)
+def cells() -> tuple[KnownCell, ...]:
+    try:
+        found = json.loads(board_file().read_text(encoding="utf-8"))["cells"]
+        return tuple(
+            KnownCell(*(c[name] for name in ("dataset", "encoder", "defense", "attack")), tuple(c["sees"]),
+                      c["protocol"], c["metric"], c["value"])
+            for c in found
+            if c["value"] is not None
+        )  # fmt: skip
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
+
+
+def warnings(records: Iterable[AttackRecord]) -> Iterator[str]:
+    """A line for each defense that a run shows in too good a light: the board has a stronger attack on it."""
+    groups: dict[tuple[str, bool], list[AttackRecord]] = {}
+    for record in records:
+        if record.status == "ok" and record.defense.name != "none":
+            groups.setdefault((record.defense.label, record.finetuned is not None), []).append(record)
+    for (defense, finetuned), group in groups.items():
+        best = strongest(defense, finetuned, {word for record in group for word in record.attack.sees})
+        ran = {record.attack.label for record in group}
+        found = max((leak_of(record) or 0.0 for record in group), default=0.0)
+        if best is not None and best.attack not in ran and best.value > found + MUCH:
+            yield (
+                f"{defense}: the strongest attack of this run finds {found:.3f}; on the published board {best.attack} "
+                f"finds {best.value:.3f} ({best.setting}): add --attack {best.attack}"
+            )
+
+
+def strongest(defense: str, finetuned: bool, sees: Iterable[str]) -> KnownCell | None:
+    """The attack that finds most behind a defense, of those that need no other surface than `sees` has."""
+    there = set(sees)
+    rivals = [
+        cell
+        for cell in cells()
+        if cell.defense == defense
+        and cell.finetuned == finetuned
+        and cell.metric in pooling.LEAKS
+        and (set(cell.sees) & _SURFACES) <= there
+    ]
+    return max(rivals, key=lambda cell: cell.value, default=None)
+
+
+def beside(record: AttackRecord) -> list[KnownCell]:
+    """Published attacks on the same defense, data and encoder, the strongest first."""
+    same = [
+        cell
+        for cell in cells()
+        if (cell.dataset, cell.encoder, cell.defense) == (record.dataset.label, record.model, record.defense.label)
+        and cell.metric in pooling.LEAKS
+    ]
+    return sorted(same, key=lambda cell: -cell.value)
+
+
+def assumption(records: Sequence[AttackRecord]) -> str | None:
+    """That the private sentences are among the candidates, and what is left when they are not."""
+    if not any("corpus" in record.attack.sees and record.protocol.coverage == 1 for record in records):
+        return None
+    said = "Assumed: every private example is in the attacker's list of candidates."
+    defenses = {record.defense.name for record in records}
+    half = [c for c in cells() if "coverage 0.5" in c.protocol and c.defense.partition(":")[0] in defenses]
+    blind = [
+        c for c in cells() if c.attack.endswith("-blind") and "corpus" not in c.sees and c.metric == "success"
+        and c.defense.partition(":")[0] in defenses
+    ]  # fmt: skip
+    known = []
+    if best := max(half, key=lambda cell: cell.value, default=None):
+        known.append(
+            f"with half of them in it {best.attack} names {best.value:.3f} of those ({best.defense}, {best.setting})"
+        )
+    if best := max(blind, key=lambda cell: cell.value, default=None):
+        known.append(
+            f"without a list {best.attack} rebuilds {best.value:.3f} of the vectors, not their words "
+            f"({best.defense}, {best.setting})"
+        )
+    return f"{said} On the published board, {'; '.join(known)}." if known else said
+
+
+def leak_of(record: AttackRecord) -> float | None:
+    """The share of what was hidden that an attack found; None where its metrics are of another kind."""
+    metric = pooling.headline([record])
+    value = record.metrics[metric].value if metric in pooling.LEAKS and metric in record.metrics else None
+    return float(value) if value is not None else None

@@ -1,0 +1,95 @@
+"""What a run is told of the published board."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.board import known
+from bench.records.model import AttackRecord
+from tests.bench.api.test_tables import attack_record
+
+UNMIX = {
+    "dataset": "cola", "encoder": "minilm", "defense": "texthide", "attack": "unmix", "value": 0.99,
+    "sees": ["corpus", "defense", "encodings"], "protocol": "1000 × 1", "metric": "recall",
+}  # fmt: skip
+
+
+@pytest.fixture
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Publishes cells."""
+
+    def publish(*cells: dict[str, Any]) -> None:
+        (tmp_path / "board.json").write_text(json.dumps({"cells": cells}))
+        known.cells.cache_clear()
+
+    monkeypatch.setattr(known, "board_file", lambda: tmp_path / "board.json")
+    known.cells.cache_clear()
+    yield publish
+    known.cells.cache_clear()
+
+
+def record(defense: str = "texthide", attack: str = "rss", leak: float = 0.01) -> AttackRecord:
+    about = attack_record().to_dict()
+    about |= {
+        "defense": {"name": defense.partition(":")[0], "label": defense},
+        "attack": {"name": attack, "label": attack, "sees": ["corpus", "encodings"]},
+        "metrics": {"recall": {"value": leak, "random": 0.01}},
+    }
+    return AttackRecord.model_validate(about)
+
+
+def test_a_weak_attack_is_not_left_as_the_last_word(board: Any) -> None:
+    board(UNMIX)
+    (line,) = known.warnings([record()])
+    assert "texthide: the strongest attack of this run finds 0.010" in line
+    assert "unmix finds 0.990 (cola, minilm, frozen): add --attack unmix" in line
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        {**UNMIX, "value": 0.1},
+        {**UNMIX, "encoder": "minilm finetuned:layers=2"},
+        {**UNMIX, "defense": "texthide:m=inf"},
+        {**UNMIX, "sees": ["gradients", "corpus"]},
+        {**UNMIX, "metric": "sbert"},
+        {**UNMIX, "value": None},
+    ],
+)
+def test_what_says_nothing_of_this_setting_is_not_told(board: Any, cell: dict[str, Any]) -> None:
+    board(cell)
+    assert list(known.warnings([record()])) == []
+
+
+def test_no_word_where_the_strongest_was_run_or_all_was_found(board: Any) -> None:
+    board(UNMIX)
+    assert list(known.warnings([record(), record(attack="unmix", leak=0.0)])) == []
+    assert list(known.warnings([record(leak=0.95)])) == []
+    assert list(known.warnings([record("none")])) == []
+
+
+def test_the_assumption_stands_beside_what_is_left_without_it(board: Any) -> None:
+    half = {**UNMIX, "protocol": "1000 × 1, coverage 0.5", "value": 0.8}
+    blind = {**UNMIX, "attack": "xie-hong-blind", "sees": ["encodings", "public"], "metric": "success", "value": 0.7}
+    board(UNMIX, half, blind)
+    said = known.assumption([record()])
+    assert said is not None
+    assert said.startswith("Assumed: every private example is in the attacker's list of candidates.")
+    assert "unmix names 0.800 of those" in said
+    assert "xie-hong-blind rebuilds 0.700 of the vectors" in said
+
+
+def test_without_a_board_nothing_is_known(board: Any) -> None:
+    assert known.cells() == ()
+    assert list(known.warnings([record()])) == []
+
+
+def test_published_rows_of_the_same_cell_come_the_strongest_first(board: Any) -> None:
+    here = {**UNMIX, "dataset": "demo", "encoder": "toy"}
+    board(UNMIX, {**here, "attack": "rss", "value": 0.1}, here)
+    assert [cell.attack for cell in known.beside(record())] == ["unmix", "rss"]
