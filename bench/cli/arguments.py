@@ -36,7 +36,7 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argpar
 def _chosen(parser: argparse.ArgumentParser, args: argparse.Namespace) -> argparse.ArgumentParser:
     """The parser of the command, and of its action, that was given."""
     for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
+        if isinstance(action, argparse._SubParsersAction) and getattr(args, action.dest):
             command: argparse.ArgumentParser = action.choices[getattr(args, action.dest)]
             return _chosen(command, args)
     return parser

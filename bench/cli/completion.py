@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.cli.arguments import actions
+from bench.cli.list import ANY
 
 SHELLS = ("bash", "zsh", "tcsh")
 # Options whose values `bench list` knows: asked when the user types, so that new plugins are among them.
@@ -19,7 +20,7 @@ NAMES = {
     "suite": "suites",
 }
 # Arguments that take any name.
-ALL = ("attacks|defenses|datasets|encoders|trainings|suites|NAME", "NAME|FILE|PACKAGE")
+ALL = (ANY, "NAME|FILE|PACKAGE")
 
 
 def add(commands: Any) -> None:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
+import textwrap
 from typing import Any
 
-LISTS = ("attacks", "defenses", "datasets", "encoders", "trainings", "suites")
+SUITES = ("suites", "training-suites")
+LISTS = ("attacks", "defenses", "datasets", "encoders", "trainings", *SUITES)
+ANY = "|".join((*LISTS, "NAME"))
+HEADINGS = dict(
+    zip(SUITES, ("suites (bench run --suite NAME)", "training-suites (bench utility --suite NAME)"), strict=True)
+)
 Row = dict[str, Any]
 
 
 def add(commands: Any) -> None:
     """The `list` command, beside the others."""
     listing = commands.add_parser("list", help="what there is to run")
-    listing.add_argument("what", nargs="?", metavar="|".join((*LISTS, "NAME")), help="only these, or this one")
+    listing.add_argument("what", nargs="?", metavar=ANY, help="only these, or this one")
     how = listing.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="as JSON")
     how.add_argument("--names", action="store_true", help="names alone, one per line")
@@ -29,7 +36,7 @@ def _list(args: argparse.Namespace) -> int:
         for rows in found.values():
             print("\n".join(row["name"] for row in rows))
     else:
-        _print(found)
+        _print(found, explain=args.what is not None and args.what not in LISTS)
     return 0
 
 
@@ -54,26 +61,43 @@ def _rows(registry: Any, kind: str) -> list[Row]:
         from bench.plugins.training import described
 
         return described()
-    if kind == "suites":
+    if kind in SUITES:
         from bench.experiment.suites import suites
 
-        return [{"name": name, "summary": title} for name, title in suites().items()]
+        found = suites(attacks=kind == SUITES[0], training=kind == SUITES[1])
+        return [{"name": name, "summary": title} for name, title in found.items()]
     return [
         {
             "name": entry.name,
             "summary": f"BROKEN: {entry.broken}" if entry.broken else entry.summary,
             "options": entry.options,
+            "explained": entry.explained,
             "where": entry.where,
         }
         for entry in registry.of(kind[:-1]).values()
     ]
 
 
-def _print(found: dict[str, list[Row]]) -> None:
+def _print(found: dict[str, list[Row]], *, explain: bool) -> None:
     width = max((len(row["name"]) for rows in found.values() for row in rows), default=0)
+    room = max(60, shutil.get_terminal_size((120, 24)).columns)
     for kind, rows in found.items():
-        print(kind if rows else f"{kind}: none")
+        print(HEADINGS.get(kind, kind) if rows else f"{kind}: none")
         for row in rows:
-            print(f"  {row['name']:<{width}}  {row['summary']}")
-            if row.get("options"):
-                print(f"  {'':<{width}}  " + ", ".join(f"{name}={value}" for name, value in row["options"].items()))
+            _wrapped(f"  {row['name']:<{width}}  ", row["summary"], room)
+            options = row.get("options") or {}
+            if explain:
+                for name, value in options.items():
+                    said = row["explained"].get(name, "")
+                    _wrapped("    ", f"{name}={value}" + (f": {said}" if said else ""), room)
+            elif options:
+                _wrapped(" " * (width + 4), ", ".join(f"{name}={value}" for name, value in options.items()), room)
+
+
+def _wrapped(head: str, text: str, room: int) -> None:
+    """With a hanging indent; a word that is longer than a line stays whole."""
+    indent = " " * (len(head) if head.strip() else len(head) + 2)
+    lines = textwrap.wrap(
+        text, room, initial_indent=head, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    print("\n".join(lines) or head.rstrip())

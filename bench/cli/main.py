@@ -18,11 +18,15 @@ from bench.system.text import printable
 EPILOG = """examples:
   bench list
   bench run --defense none --defense texthide --attack unmix
-  bench run --defense texthide:m=16,k=2 --attack rss --dataset cola --seed 0 1 2
+  bench run --defense texthide:m=16,k=2 --attack unmix --dataset cola --seed 0 1 2
   bench run --defense texthide --attack unmix --dataset file:mine.csv,text=review,label=stars
   bench run --defense texthide --attack unmix --training finetuned:layers=2
   bench leaderboard --results results --out board
 """
+FIRST_STEPS = """bench: name a command. To begin with:
+  bench run --defense texthide --attack unmix     a defense against an attack, on the embedded demo data
+  bench list                                      defenses, attacks, data sets, encoders, suites
+  bench --help                                    all commands"""
 # Commands that do nothing but print: whoever stops reading has seen enough.
 PRINTING = ("list", "show", "cache", "completion")
 # Letters of a message: a name of a million letters is not repeated in full.
@@ -61,6 +65,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
+def _next(args: argparse.Namespace) -> int:
+    """`bench` alone."""
+    print(FIRST_STEPS, file=sys.stderr)
+    return 2
+
+
 def _said(error: BenchError) -> str:
     """The message without what moves a cursor, and not longer than anybody reads; a list of known names is."""
     text = "\n".join(map(printable, str(error).splitlines()))
@@ -83,7 +93,8 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"hideseek {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    parser.set_defaults(call=_next)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     for command in (listing, run, utility, plugin, submit, leaderboard, show, rescore, records, cache, completion):
         command.add(commands)

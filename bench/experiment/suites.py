@@ -76,11 +76,14 @@ def find_suite(name: str) -> Path:
     raise unknown("suite", name, suites())
 
 
-def suites() -> dict[str, str]:
-    """Names of the suites that come with the project, with their titles."""
+def suites(*, attacks: bool = True, training: bool = True) -> dict[str, str]:
+    """Names of the suites that come with the project, with their titles: those of `bench run`, of `bench utility`."""
     found = {}
     for path in sorted(suites_dir().glob("*.toml")):
-        found[path.stem] = str(tomllib.loads(path.read_text(encoding="utf-8")).get("title", ""))
+        suite = tomllib.loads(path.read_text(encoding="utf-8"))
+        attacked = any("attack" in table for table in (suite, *suite.get("cells", [])))
+        if attacks if attacked else training:
+            found[path.stem] = str(suite.get("title", ""))
     return found
 
 

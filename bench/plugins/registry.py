@@ -42,6 +42,8 @@ class Entry:
     broken: str = ""
     package: str = ""
     """the installed distribution that announces it"""
+    explained: dict[str, str] = field(default_factory=dict)
+    """what each option means"""
 
     @property
     def built_in(self) -> bool:
@@ -149,8 +151,9 @@ def _announced(kind: str, point: EntryPoint) -> Entry:
     module, _, cls = point.value.partition("[")[0].strip().partition(":")
     name = point.name if names.is_name(point.name) else names.stand_in(point.name)
 
-    def entry(summary: str = "", options: dict[str, str] | None = None, broken: str = "") -> Entry:
-        return Entry(kind, name, module, cls, where, summary, options or {}, broken, package)
+    def entry(summary: str = "", plugin: source.Found | None = None, broken: str = "") -> Entry:
+        options, explained = (plugin.options, plugin.explained) if plugin else ({}, {})
+        return Entry(kind, name, module, cls, where, summary, options, broken, package, explained)
 
     if name != point.name:
         return entry(broken=names.why_not(point.name, kind))
@@ -172,8 +175,8 @@ def _announced(kind: str, point: EntryPoint) -> Entry:
             if plugin.name != point.name:
                 said = plugin.name[: names.LONGEST]
                 differs = f"its entry point calls it {point.name!r}, its decorator {said!r}: make them the same"
-                return entry(plugin.summary, plugin.options, differs)
-            return entry(plugin.summary, plugin.options, _odd(plugin))
+                return entry(plugin.summary, plugin, differs)
+            return entry(plugin.summary, plugin, _odd(plugin))
     if cls in found.names and cls not in {plugin.cls for plugin in found.plugins}:
         return entry(f"from {package}")  # handed on from another module: seen when it is loaded
     return entry(broken=f"{module} has no class {cls!r} under @{kind}(...)")
@@ -190,7 +193,10 @@ def _scan(path: Path, module: str, kind: str) -> Iterator[Entry]:
         name = plugin.name if names.is_name(plugin.name) else names.stand_in(plugin.name)
         broken = _odd(plugin) or found.missing
         options = {} if broken else plugin.options
-        yield Entry(plugin.kind, name, module, plugin.cls, str(path), plugin.summary, options, broken)
+        yield Entry(
+            plugin.kind, name, module, plugin.cls, str(path), plugin.summary, options, broken,
+            explained=plugin.explained,
+        )  # fmt: skip
 
 
 def _odd(plugin: source.Found) -> str:

@@ -34,6 +34,8 @@ class Found:
     cls: str
     summary: str = ""
     options: dict[str, str] = field(default_factory=dict)
+    explained: dict[str, str] = field(default_factory=dict)
+    """what its docstring and its type say of each option"""
 
 
 @dataclass(frozen=True)
@@ -97,23 +99,52 @@ def _plugins(tree: ast.Module) -> Iterator[Found]:
             word = mark.func.attr if isinstance(mark.func, ast.Attribute) else getattr(mark.func, "id", "")
             if word in KINDS:
                 summary = (ast.get_docstring(node) or "").split("\n\n")[0].replace("\n", " ")
-                yield Found(word, str(mark.args[0].value), node.name, cut(summary), _fields(node, classes))
+                fields = _fields(node, classes)
+                defaults = {name: default for name, (default, _) in fields.items()}
+                said = {name: text for name, (_, text) in fields.items()}
+                yield Found(word, str(mark.args[0].value), node.name, cut(summary), defaults, said)
 
 
-def _fields(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> dict[str, str]:
-    """Options with their defaults, those that a class of the same file hands down included."""
-    found: dict[str, str] = {}
+def explained(path: Path, cls: str) -> dict[str, str]:
+    """What the source says of each field of a class."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    return {name: text for name, (_, text) in _fields(classes[cls], classes).items()}
+
+
+def _fields(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> dict[str, tuple[str, str]]:
+    """Options with their defaults and what is said of them, those that a class of the same file hands down included."""
+    found: dict[str, tuple[str, str]] = {}
     # Without the class itself: one may have the name of an imported class that it stands on.
     others = {name: other for name, other in classes.items() if other is not node}
     for base in node.bases:
         if isinstance(base, ast.Name) and base.id in others:
             found |= _fields(others[base.id], others)
-    for item in node.body:
+    for item, after in zip(node.body, [*node.body[1:], None], strict=True):
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
-            found[item.target.id] = cut(ast.unparse(item.value)) if item.value else "(required)"
             if "ClassVar" in ast.unparse(item.annotation):  # a constant of the class, not an option
-                del found[item.target.id]
+                found.pop(item.target.id, None)
+                continue
+            default = cut(ast.unparse(item.value)) if item.value else "(required)"
+            found[item.target.id] = default, "; ".join(filter(None, (_choices(item.annotation), _below(after))))
     return found
+
+
+def _choices(annotation: ast.expr) -> str:
+    """`one of a, b`, of an option whose type is a Literal."""
+    for node in ast.walk(annotation):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "Literal":
+            words = [str(one.value) for one in ast.walk(node.slice) if isinstance(one, ast.Constant)]
+            whole = isinstance(annotation, ast.Subscript)
+            return f"{'one of' if whole else 'or'} {', '.join(map(cut, words))}"
+    return ""
+
+
+def _below(node: ast.stmt | None) -> str:
+    """The string that stands below a field."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return cut(" ".join(node.value.value.split()))
+    return ""
 
 
 def _names(tree: ast.Module) -> Iterator[str]:

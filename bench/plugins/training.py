@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from bench.errors import UsageError, unknown
 from bench.plugins.options import build, split
+from bench.plugins.source import explained
 
 FROZEN, FINETUNED = "frozen", "finetuned"
 Attacker = Literal["current", "stale", "initial"]
@@ -120,6 +122,7 @@ def described() -> list[dict[str, Any]]:
             "name": FROZEN,
             "summary": "The encoder as it was downloaded; a head learns from what is released.",
             "options": {},
+            "explained": {},
         },
-        {"name": FINETUNED, "summary": about, "options": defaults},
+        {"name": FINETUNED, "summary": about, "options": defaults, "explained": explained(Path(__file__), "Finetuned")},
     ]

@@ -66,8 +66,15 @@ def test_usual_column_names_need_not_be_said_and_scores_are_a_regression(tmp_pat
         ("a.csv", b"words,label\nx,1\ny,2\n", "", "has no text column"),
         ("a.csv", b"text,label\nx,1\ny,2\n", ",label=stars", "has no column 'stars'; it has text, label"),
         ("a.csv", b"text,label\ncaf\xe9,1\ny,2\n", "", "not UTF-8"),
-        ("a.csv", b"text,label\nx,1\n,2\n", "", "some rows have no text"),
-        ("a.csv", b"text,label\nx,1\ny,\n", "", "labels are missing"),
+        (
+            "a.csv",
+            b"text,label\nx,1\n,2\n",
+            "",
+            r"1 of 2 rows lack text \(line 3\): fill them in, or write skip_missing",
+        ),
+        ("a.csv", b"text,label\nx,1\ny,\n", "", r"1 of 2 rows lack label \(line 3\)"),
+        ("a.jsonl", b'{"text": "x", "label": 1}\n{"text": null, "label": 2}', "", r"1 of 2 rows lack text \(row 2\)"),
+        ("a.csv", b"text,label\n" + b"x,\n" * 9, "", r"9 of 9 rows lack label \(line 2, 3, 4, 5, 6, …\)"),
         ("a.jsonl", b"{half", "", "cannot be read as jsonl"),
         ("a.parquet", b"not parquet", "", "cannot be read as parquet"),
     ],
@@ -94,8 +101,59 @@ def test_other_splits_are_siblings(tmp_path: Path) -> None:
     save(tmp_path / "dev.csv")
     assert len(load(f"file:{tmp_path / 'train.csv'},text=review,label=stars", "dev")) == 3
     (tmp_path / "dev.csv").unlink()
-    with pytest.raises(DataError, match="has no dev split: put it at"):
+    with pytest.raises(DataError, match=r"3 rows, too few to hold some out as a dev split: write dev=FILE"):
         load(f"file:{tmp_path / 'train.csv'},text=review,label=stars", "dev")
+    (tmp_path / "dev.csv").mkdir()
+    other = save(tmp_path / "other.csv")
+    assert len(load(f"file:{tmp_path / 'train.csv'},text=review,label=stars,dev={other}", "dev")) == 3
+
+
+def test_without_a_dev_file_a_tenth_is_held_out(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("text,label\n" + "".join(f"text {i},{'ab'[i % 2]}\n" for i in range(100)))
+    train, dev = (load(f"file:{path}", split) for split in ("train", "dev"))
+    assert (len(train), len(dev)) == (90, 10)
+    assert sorted([*train.texts, *dev.texts]) == sorted(f"text {i}" for i in range(100))
+    assert load(f"file:{path}", "dev").texts == dev.texts
+    assert train.classes == dev.classes == ("a", "b")
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_the_separator_of_a_csv_file_is_found_out(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(f"text{separator}label\none, two{separator}a\nthree{separator}b\n")
+    assert load(f"file:{path}").texts == ["one, two", "three"]
+
+
+def test_rows_with_something_missing_can_be_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("text,label\nx,a\n,b\ny,\nz,b\n")
+    found = load(f"file:{path},skip_missing=true")
+    assert found.texts == ["x", "z"]
+    assert found.labels.tolist() == [0, 1]
+
+
+def test_classes_that_differ_in_case_or_spaces_are_pointed_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("text,label\na,yes\nb,Yes\nc, no\nd,no\ne,maybe\n")
+    assert load(f"file:{path}").classes == (" no", "Yes", "maybe", "no", "yes")
+    assert "' no' and 'no' are different classes" in caplog.text
+    assert "'Yes' and 'yes' are different classes" in caplog.text
+    assert "maybe" not in caplog.text
+
+
+def test_a_folder_of_text_files_with_a_folder_for_each_class(tmp_path: Path) -> None:
+    for name, text in (("good/1", "fine"), ("good/2", "nice one"), ("bad/1", "dull")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.txt").write_text(text)
+    found = load(f"file:{tmp_path}")
+    assert found.texts == ["dull", "fine", "nice one"]
+    assert found.classes == ("bad", "good")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"holds no \.txt files"):
+        load(f"file:{tmp_path / 'empty'}")
 
 
 def test_as_a_public_corpus_a_file_needs_no_labels(tmp_path: Path) -> None:

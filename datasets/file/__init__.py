@@ -1,14 +1,22 @@
-"""Anybody's own data: a tsv, csv, jsonl or parquet file with a text column and a label column."""
+"""Anybody's own data: a file with a text column and a label column, or a folder of text files."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import DataError, Examples, UsageError, dataset
+import numpy as np
+
+from bench import DataError, Examples, dataset
 from bench.arrays import PAIR
+from bench.datasets.file import reading
+from bench.system.seeds import generator
 from bench.system.text import read_lines
+
+log = logging.getLogger(__name__)
 
 TEXT = ("text", "sentence", "sentence1", "question", "premise")
 PAIRED = ("text2", "sentence2", "question2", "hypothesis")
@@ -17,38 +25,58 @@ LABEL = ("label", "labels", "target", "score")
 MOST_CLASSES = 20
 # A score beyond it was not given by anybody, and its square is no number.
 LARGEST = 1e30
-# "None" and "NA" are words like others; only an empty field is missing.
-READING: dict[str, Any] = {"encoding": "utf-8-sig", "keep_default_na": False, "na_values": [""]}
+# Share of a file that is its dev split where there is no file for it, and the rows that this takes at least.
+HELD_OUT, LEAST = 0.1, 20
+# Lines that are named of those in which something is missing.
+NAMED = 5
 
 
 @dataset("file", metrics=("accuracy", "pearson"))
 @dataclass(frozen=True)
 class File:
-    """A tsv, csv, jsonl or parquet file: file:PATH,text=COLUMN,label=COLUMN."""
+    """A tsv, csv, jsonl or parquet file, or a folder of text files: file:PATH,text=COLUMN,label=COLUMN."""
 
     path: str
-    """the file; a sibling named dev.*, if any, is the dev split. As a public corpus, also .txt: a sentence a line"""
+    """the file. As a public corpus, also .txt: a sentence a line"""
     text: str = ""
     """column of the sentence; by default text, sentence, ..."""
     pair: str = ""
     """column of the second sentence of a pair, if there is one"""
     label: str = ""
     """column of the label; by default label, target, ..."""
+    dev: str = ""
+    """the file of the dev split; by default a sibling named dev.*, else a tenth of the rows is held out for it"""
+    skip_missing: bool = False
+    """leave out rows without a text or a label"""
 
     def load(self, split: str) -> Examples:
-        path = _place(self.path)
+        path = reading.place(self.path)
         if split == "public":
             return self._unlabelled(path)
-        if split == "dev":
-            path = path.with_name(f"dev{path.suffix}")
-            if not path.is_file():
-                raise DataError(f"file data has no dev split: put it at {path}")
-        table = _read(path, self._texts())
-        if len(table) < 2:
-            raise DataError(f"{path} holds {len(table)} examples: at least 2 are needed")
+        dev = reading.place(self.dev) if self.dev else path.with_name(f"dev{path.suffix}")
+        apart = bool(self.dev) or (dev.is_file() and dev != path)
+        examples = self._labelled(dev if split == "dev" and apart else path)
+        if apart:
+            return examples
+        if len(examples) < LEAST:
+            if split == "dev":
+                raise DataError(
+                    f"{path} has {len(examples)} rows, too few to hold some out as a dev split: write dev=FILE, "
+                    f"or put one at {dev}"
+                )
+            return examples
+        held = np.zeros(len(examples), bool)
+        held[generator(0, "dev", len(examples)).permutation(len(examples))[: round(HELD_OUT * len(examples))]] = True
+        return examples.take(np.flatnonzero(held if split == "dev" else ~held))
+
+    def _labelled(self, path: Path) -> Examples:
+        table = reading.read(path, self._texts())
         text = _column(table, self.text, TEXT, "text", path)
         pair = _column(table, self.pair, PAIRED, "pair", path, optional=True)
         label = _column(table, self.label, LABEL, "label", path)
+        table = _complete(table, [text, *([pair] if pair else []), label], path, skip=self.skip_missing)
+        if len(table) < 2:
+            raise DataError(f"{path} holds {len(table)} examples: at least 2 are needed")
         return _with_labels(_joined(table, text, pair, path), table[label], f"{path}, column {label!r}")
 
     def _texts(self) -> frozenset[str]:
@@ -60,80 +88,37 @@ class File:
         if path.name.endswith((".txt", ".txt.gz")):
             texts = read_lines(path)
         else:
-            table = _read(path, self._texts())
-            texts = _joined(table, _column(table, self.text, TEXT, "text", path), None, path)
+            table = reading.read(path, self._texts())
+            text = _column(table, self.text, TEXT, "text", path)
+            texts = _joined(_complete(table, [text], path, skip=self.skip_missing), text, None, path)
         distinct = list(dict.fromkeys(texts))
         return Examples(distinct, [0.0] * len(distinct))
 
 
+def _complete(table: Any, columns: Sequence[str], path: Path, *, skip: bool) -> Any:
+    """The rows in which nothing is missing; without `skip`, all of them must be."""
+    for column in dict.fromkeys(columns):
+        if table[column].ndim > 1:
+            raise DataError(f"{path} has two columns named {column!r}: rename one of them")
+    empty = table[list(dict.fromkeys(columns))].isna()
+    rows = np.flatnonzero(empty.any(axis=1).to_numpy())
+    if len(rows) and not skip:
+        absent = ", ".join(str(column) for column in empty.columns if empty[column].any())
+        # The first row of a table with a header is line 2; of jsonl it is line 1. Quoted line breaks move it.
+        first = 2 if path.suffix in (".csv", ".tsv") else 1
+        lines = ", ".join(str(row + first) for row in rows[:NAMED]) + (", …" if len(rows) > NAMED else "")
+        raise DataError(
+            f"{path}: {len(rows)} of {len(table)} rows lack {absent} ({'line' if first == 2 else 'row'} {lines}): "
+            "fill them in, or write skip_missing=true to leave them out"
+        )
+    return table[~empty.any(axis=1)] if len(rows) else table
+
+
 def _joined(table: Any, text: str, pair: str | None, path: Path) -> list[str]:
     parts = [table[text]] if pair is None or pair == text else [table[text], table[pair]]
-    if any(part.ndim > 1 for part in parts):
-        raise DataError(f"{path} has two columns of one name: rename one of them")
-    if any(part.isna().any() for part in parts):
-        raise DataError(f"{path}: some rows have no {text}; remove them first")
     if any(_is_nested(value) for part in parts for value in part):
         raise DataError(f"{path}: {text} holds lists or tables: sentences were expected")
     return [PAIR.join(" ".join(str(p).split()) for p in row) for row in zip(*parts, strict=True)]
-
-
-def _place(path: str) -> Path:
-    try:
-        found = Path(path).expanduser()
-        found.is_file()
-    except RuntimeError as error:
-        raise DataError(f"file:{path}: there is no such user: give the whole path") from error
-    except (OSError, ValueError) as error:  # longer than a name may be, or with a zero byte
-        raise DataError(f"file:{path[:80]}: no file can have this name ({error.__class__.__name__})") from error
-    return found
-
-
-def _read(path: Path, texts: frozenset[str]) -> Any:
-    if not path.is_file():
-        raise DataError(f"{path}: no such file")
-    if path.stat().st_size == 0:  # also what the kernel makes up when it is read, and may have no end
-        raise DataError(f"{path} is empty")
-    if path.suffix not in READERS:
-        raise UsageError(f"file:{path}: the name must end in .tsv, .csv, .jsonl or .parquet")
-    try:
-        return READERS[path.suffix](path, texts)
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 (byte {error.start}): convert it first") from error
-    except (ValueError, OSError, ArithmeticError, RecursionError, TypeError, LookupError, AttributeError) as error:
-        # Whatever pandas trips over: the file is somebody's.
-        said = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise DataError(f"{path} cannot be read as {path.suffix[1:]}: {said}") from error
-
-
-def _read_csv(path: Path, texts: frozenset[str]) -> Any:
-    import pandas as pd
-
-    separated: dict[str, Any] = {"sep": "\t", "quoting": 3} if path.suffix == ".tsv" else {}
-    names = pd.read_csv(path, nrows=0, **separated, **READING).columns
-    kinds = {name: str for name in names if name in texts}
-    return pd.read_csv(path, dtype=kinds, low_memory=False, **separated, **READING)
-
-
-def _read_json(path: Path, texts: frozenset[str]) -> Any:
-    import pandas as pd
-
-    # As it stands there: pandas would make numbers and dates of text.
-    return pd.read_json(path, lines=True, encoding="utf-8-sig", dtype=False)
-
-
-def _read_parquet(path: Path, texts: frozenset[str]) -> Any:
-    import pandas as pd
-
-    return pd.read_parquet(path)
-
-
-READERS = {
-    ".tsv": _read_csv,
-    ".csv": _read_csv,
-    ".jsonl": _read_json,
-    ".ndjson": _read_json,
-    ".parquet": _read_parquet,
-}
 
 
 def _column(table: Any, given: str, usual: tuple[str, ...], what: str, path: Path, optional: bool = False) -> Any:
@@ -157,10 +142,6 @@ def _is_nested(value: Any) -> bool:
 def _with_labels(texts: list[str], column: Any, where: str) -> Examples:
     import pandas as pd
 
-    if column.ndim > 1:
-        raise DataError(f"{where}: there are two columns of this name: rename one of them")
-    if column.isna().any():
-        raise DataError(f"{where}: some labels are missing")
     if not pd.api.types.is_numeric_dtype(column):
         if any(map(_is_nested, column)):
             raise DataError(f"{where}: lists or tables: a label is a word or a number")
@@ -174,8 +155,20 @@ def _with_labels(texts: list[str], column: Any, where: str) -> Examples:
             raise DataError(f"{where}: a score of {largest:g}: a finite number was expected")
         return Examples(texts, column.to_numpy())
     classes = sorted(set(map(str, column)))
+    _point_out_twins(classes, where)
     number = {name: i for i, name in enumerate(classes)}
     return Examples(texts, [number[str(value)] for value in column], classes)
+
+
+def _point_out_twins(classes: Sequence[str], where: str) -> None:
+    """Classes such as `yes` and `Yes `, which are two to a program and one to whoever typed them."""
+    same: dict[str, list[str]] = {}
+    for name in classes:
+        same.setdefault(" ".join(name.split()).casefold(), []).append(name)
+    for names in same.values():
+        if len(names) > 1:
+            log.warning("%s: %s are different classes: write them alike if they mean the same", where,
+                        " and ".join(map(repr, names)))  # fmt: skip
 
 
 def _numbers(column: Any) -> Any:
