@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bench import Corpus, Examples, Floats, Key, Release, View
     from bench.experiment import setup
     from bench.experiment.cells import Cell
+    from bench.scoring.truth import Truth
     from bench.surfaces import Surface
 
 ONLOOKER = Path(__file__).with_name("onlooker.py")
@@ -44,6 +45,8 @@ class Scene:
     public: Corpus | None
     oracle: Callable[[Floats], Floats]
     """chosen vectors, released by the victim under the victim's masks"""
+    truth: Truth = field(repr=False)
+    """what a guess is scored against"""
     _folder: tempfile.TemporaryDirectory[str] = field(repr=False)  # of the view; deleted with the scene
 
     def __repr__(self) -> str:
@@ -98,10 +101,10 @@ def scene(
     cells = request.cells()
     if len(cells) != 1:
         raise UsageError(f"bench.scene is of one cell, and these arguments name {len(cells)}: give one of each")
-    return _build(cells[0], request)
+    return build(cells[0], request)
 
 
-def _build(cell: Cell, request: AttackRequest) -> Scene:
+def build(cell: Cell, request: AttackRequest) -> Scene:
     from bench import surfaces
     from bench.experiment import identity, setup, trained
     from bench.isolation.process import PREFIX
@@ -130,6 +133,7 @@ def _build(cell: Cell, request: AttackRequest) -> Scene:
         corpus=found.corpus,
         public=found.public,
         oracle=found.oracle,
+        truth=found.truth,
         _folder=folder,
     )
 

@@ -85,6 +85,8 @@ def _failures(records: Sequence[Record]) -> Iterator[Text]:
         if record.status != "ok":
             against = f" × {record.attack.label}" if isinstance(record, AttackRecord) else ""
             yield Text(f"{record.status}: {record.defense.label}{against} seed {record.seed}: {record.error}")
+            if traceback := getattr(record, "details", {}).get("traceback"):
+                yield Text("\n".join(traceback), style="dim")
 
 
 def _attack_tables(records: Sequence[AttackRecord], *, every: bool) -> Iterator[Part]:

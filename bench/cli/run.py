@@ -52,6 +52,10 @@ def add(commands: Any) -> None:
     how.add_argument("--device", default="auto", metavar="DEV", help="auto, cpu or cuda (default: auto)")
     how.add_argument("--sealed", action="store_true", help="for attacks you do not trust: sandbox, and a secret salt")
     how.add_argument("--replay", type=Path, metavar="RECORD", help="repeat a record's run and compare, bit for bit")
+    how.add_argument(
+        "--debug", action="store_true", help="in this process, with prints and tracebacks; no result, nothing is saved"
+    )
+    how.add_argument("--pdb", action="store_true", help="with --debug: open the debugger where the attack failed")
     how.add_argument("--details", action="store_true", help="keep every query and answer (parquet beside the record)")
     how.add_argument("--metrics", choices=("leak", "all"), default="leak", help="of the table (default: leak)")
     output.add_scheduling(how)
@@ -66,6 +70,10 @@ def _run(args: argparse.Namespace) -> int:
     options = output.options_of(args, AttackRequest)
     if args.replay:
         return _replay(args, AttackRequest(**options))
+    if args.debug or args.pdb:
+        from bench.api.debugging import debug
+
+        return 0 if debug(AttackRequest(**options), open_pdb=args.pdb) else 1
     if args.dry_run:
         return output.dry_run(args, AttackRequest(**options))
     return output.finish(args, lambda: experiments.run(**options))

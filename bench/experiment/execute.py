@@ -186,9 +186,12 @@ def _of_attack(cell: Cell, outcome: process.Outcome, scene: setup.CellSetup, lim
         "peak_mib": round(outcome.peak_mib, 1),
         "threads": limits.threads,  # the last bits of a sum may depend on it
     }
-    if not cell.sealed:
-        return {"cost": cost}
-    return {"cost": cost, "tried": {"attempts": outcome.attempts, "left_behind": outcome.left_behind}}
+    found: dict[str, Any] = {"cost": cost}
+    if outcome.traceback:
+        found["details"] = {"traceback": list(outcome.traceback)}
+    if cell.sealed:
+        found["tried"] = {"attempts": outcome.attempts, "left_behind": outcome.left_behind}
+    return found
 
 
 def _checked(outcome: process.Outcome, truth: Truth) -> Guess:

@@ -33,6 +33,7 @@ from bench.scoring import packing
 from bench.types import Guess
 
 REASON_LIMIT = 2000
+FRAMES = 15
 # What a sealed attack may look at without a word in its record: the system, its view, the code of this project.
 READABLE = (*sandbox.SYSTEM, str(sandbox.VIEW), "/sys", "/proc", "/etc", *(str(ROOT / name) for name in sandbox.CODE))
 
@@ -57,7 +58,8 @@ def main() -> None:
         reason = f"it needed more than its memory limit of {task['memory_mib']} MiB"
         channel.send(sock, "error", {"reason": reason, "attempts": tried})
     except BaseException as error:
-        channel.send(sock, "error", {"reason": _reason(error, task)[:REASON_LIMIT], "attempts": tried})
+        facts = {"reason": _reason(error, task)[:REASON_LIMIT], "attempts": tried, "traceback": _traceback(error)}
+        channel.send(sock, "error", facts)
     sys.stdout.flush()
     sys.stderr.flush()
     # The parent notes what was used and ends this process with all it left behind; should it be gone, so are we.
@@ -120,10 +122,21 @@ def _make(kind: str, reference: dict[str, Any]) -> Any:
 def _reason(error: BaseException, task: dict[str, Any]) -> str:
     if "can't allocate memory" in str(error) or "bad_alloc" in str(error):
         return f"it needed more than its memory limit of {task['memory_mib']} MiB"
-    # Where in the plugin it happened is what its author wants to know; our own frames say nothing.
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).name != "child.py"]
+    frames = _frames(error)
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{where}"
+
+
+def _frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """Where in the plugin it happened is what its author wants to know; our own frames say nothing."""
+    return [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).name != "child.py"]
+
+
+def _traceback(error: BaseException) -> list[str]:
+    """The last of its frames, with file names in place of paths, which are this machine's."""
+    for frame in (frames := _frames(error)[-FRAMES:]):
+        frame.filename = Path(frame.filename).name
+    return [line.rstrip()[:300] for block in traceback.format_list(frames) for line in block.rstrip().splitlines()]
 
 
 if __name__ == "__main__":

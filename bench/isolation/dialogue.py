@@ -18,6 +18,7 @@ from bench.types import Guess
 
 Oracle = Callable[[Floats], Floats]
 REASON_LIMIT = 2000
+TRACEBACK_LINES, TRACEBACK_WIDTH = 60, 300
 # No encoder has more. A question of one very long vector would have the defense draw masks of that length.
 DIMENSIONS = 1 << 14
 
@@ -31,6 +32,8 @@ class Reply:
     reason: str | None = None
     used: tuple[str, ...] = ()
     attempts: dict[str, int] = field(default_factory=dict)
+    traceback: tuple[str, ...] = ()
+    """of the error that ended it, in its own frames"""
 
 
 def listen(
@@ -54,11 +57,17 @@ def listen(
             return Reply("failed", reason="it asked the oracle without declaring it: add 'oracle' to sees")
         elif kind == "error":
             reason = printable(str(facts.get("reason") or "it failed without giving a reason")[:REASON_LIMIT])
-            return Reply("failed", reason=reason, attempts=guesses.attempts(facts))
+            return Reply("failed", reason=reason, attempts=guesses.attempts(facts), traceback=_traceback(facts))
         elif kind == "guess":
             return _guessed(facts, arrays)
         elif kind != "oracle":
             return Reply("failed", reason=f"it sent a message of a kind that is not its own: {kind}")
+
+
+def _traceback(facts: dict[str, Any]) -> tuple[str, ...]:
+    lines = facts.get("traceback")
+    given = lines[-TRACEBACK_LINES:] if isinstance(lines, list) else []
+    return tuple(printable(str(line)[:TRACEBACK_WIDTH]) for line in given)
 
 
 def _guessed(facts: dict[str, Any], arrays: dict[str, Any]) -> Reply:

@@ -64,6 +64,8 @@ class Outcome:
     """what a sealed attack tried beyond its view, as far as it was seen"""
     left_behind: int = 0
     """processes that were still running when the attack had ended; they were ended too"""
+    traceback: tuple[str, ...] = ()
+    """of the attack's own error"""
 
 
 def run(
@@ -122,7 +124,7 @@ def run(
     seconds = time.monotonic() - start
     own = 3 if seal else 1  # bubblewrap, the first process of its namespace, and the attack
     left = max(0, len(family) - own)
-    return Outcome(status, reply.guess, reason, seconds, peak, reply.used, reply.attempts, left)
+    return Outcome(status, reply.guess, reason, seconds, peak, reply.used, reply.attempts, left, reply.traceback)
 
 
 def end_all() -> None:

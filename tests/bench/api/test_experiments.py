@@ -100,7 +100,16 @@ def test_errors_are_those_of_the_command_line(tmp_path: Path) -> None:
 def test_python_and_the_command_line_take_the_same_arguments() -> None:
     from bench.cli.main import parser
 
-    args = vars(parser().parse_args(["run"])).keys() - {"command", "call", "dry_run", "replay", "json", "metrics"}
+    args = vars(parser().parse_args(["run"])).keys() - {
+        "command",
+        "call",
+        "dry_run",
+        "replay",
+        "json",
+        "metrics",
+        "debug",
+        "pdb",
+    }
     assert set(inspect.signature(bench.run).parameters) == args
     args = vars(parser().parse_args(["utility"])).keys() - {"command", "call", "json", "dry_run"}
     assert set(inspect.signature(bench.utility).parameters) == args
