@@ -72,14 +72,14 @@ class Bootstrap:
         return bool((difference <= TOLERANCE).mean() < level), bool(shared)
 
     def _by_examples(self, records: Sequence[AttackRecord]) -> dict[Hashable, str]:
-        return {_examples(r): r.id for r in records if r.id in self._means}
+        return {same_examples(r): r.id for r in records if r.id in self._means}
 
     def _pooled(self, ids: dict[Hashable, str]) -> tuple[Values, int]:
         means: Values = np.mean([self._means[i] for i in ids.values()], axis=0)
         return means, sum(self._sizes[i] for i in ids.values())
 
 
-def _examples(record: AttackRecord) -> Hashable:
+def same_examples(record: AttackRecord) -> Hashable:
     """What decides which examples are private, and their order (bench.experiment.setup); sealed runs draw their own."""
     return record.dataset.fingerprint, record.protocol, record.seed, record.salt or ""
 

@@ -10,7 +10,20 @@ import sys
 from collections.abc import Sequence
 
 from bench import __version__
-from bench.cli import arguments, cache, completion, leaderboard, plugin, records, rescore, run, show, submit, utility
+from bench.cli import (
+    arguments,
+    cache,
+    compare,
+    completion,
+    leaderboard,
+    plugin,
+    records,
+    rescore,
+    run,
+    show,
+    submit,
+    utility,
+)
 from bench.cli import list as listing
 from bench.errors import BenchError
 from bench.system.text import printable
@@ -27,8 +40,9 @@ FIRST_STEPS = """bench: name a command. To begin with:
   bench run --defense texthide --attack unmix     a defense against an attack, on the embedded demo data
   bench list                                      defenses, attacks, data sets, encoders, suites
   bench --help                                    all commands"""
+COMMANDS = (*(listing, run, utility, compare, show, leaderboard, plugin, submit, rescore, records, cache, completion),)
 # Commands that do nothing but print: whoever stops reading has seen enough.
-PRINTING = ("list", "show", "cache", "completion")
+PRINTING = ("list", "show", "compare", "cache", "completion")
 # Letters of a message: a name of a million letters is not repeated in full.
 MOST_SAID = 500
 
@@ -96,6 +110,6 @@ def parser() -> argparse.ArgumentParser:
     parser.set_defaults(call=_next)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
-    for command in (listing, run, utility, plugin, submit, leaderboard, show, rescore, records, cache, completion):
+    for command in COMMANDS:
         command.add(commands)
     return parser
