@@ -185,7 +185,9 @@ def heading(title: str) -> str:
 
 def summary(found: Sequence[CheckResult]) -> str:
     count = {mark: sum(line.mark == mark for line in found) for mark in (PASSED, FAILED, NOTED)}
-    return f"\n{count[PASSED]} hold, {count[FAILED]} fail, {count[NOTED]} to note"
+    return (
+        f"\n{count[PASSED]} passed, {count[FAILED]} failed, {count[NOTED]} {'note' if count[NOTED] == 1 else 'notes'}"
+    )
 
 
 def describe_error(error: BaseException) -> str:

@@ -34,7 +34,7 @@ def front_page(board: Board) -> list[Block]:
 
 def summary(board: Board, name: str = "main") -> list[Block]:
     """One table: what the strongest attack finds of what each defense hides."""
-    # A defense on which every attack failed stays in the table: it has not won by it.
+    # A defense on which every attack failed stays in the table: making attacks crash does not count as a defense.
     rows = [row for row in board.defenses if row.suite == name and (row.worst or row.attacks_failed)]
     if not rows:
         return [Text(f"No records of the suite `{name}` yet.")]
@@ -62,11 +62,13 @@ def _explanation(board: Board, name: str, rows: list[DefenseRow]) -> str:
         said.append("Beside it, the task's metric that the defense leaves (in brackets: undefended).")
     suite = board.suites[name]
     if suite.missing:
-        said.append(f"{suite.missing} of the {suite.named} cells that the suite names are missing.")
+        said.append(f"{suite.missing:,} of {suite.named:,} planned runs are not finished.")
     if suite.stale:
         said.append(f"{suite.stale} of its {suite.records} records are stale.")
     if any(row.epsilon for row in rows):
-        said.append("The ε that holds is the one for what that attack sees; beside ≈, the largest of any attack's.")
+        said.append(
+            "The actual ε covers everything that attack observed; where no attack beats guessing (≈) we show the largest."
+        )
     said += [_sentence(mark) for mark in marks_of_worst_cases(rows)]
     return " ".join(said)
 
@@ -80,7 +82,7 @@ def _short(row: DefenseRow, most: int) -> str:
         return unmeasured(row)
     # Attacked less often than others, it is not safer, but less tested.
     tried = [attacks_tried(row)] if row.attacks_failed or row.attacks < most else []
-    budget = [f"ε {format_epsilon(row.epsilon.accounted)} holds"] if row.epsilon else []
+    budget = [f"actual ε {format_epsilon(row.epsilon.accounted)}"] if row.epsilon else []
     kept = [f"{name} {number(u.mean)} ({number(u.undefended)})" for name, u in list((row.utility or {}).items())[:1]]
     return f"{worst_value(row)}\n{', '.join([row.worst.attack, f'tier {row.tier}', *budget, *tried, *kept])}"
 

@@ -82,7 +82,7 @@ def _state(name: str, suite: SuiteSummary) -> Iterable[str]:
     if suite.problem:
         yield f"what is missing is not known: {suite.problem}"
         return
-    yield f"{suite.missing} of the {suite.named} cells that the suite names are missing"
+    yield f"{suite.missing:,} of {suite.named:,} planned runs are not finished"
     if untouched := [f"{p.dataset}, {p.encoder}" for p in suite.places if p.missing == p.named]:
         yield f"not run at all: {'; '.join(untouched)}"
     if suite.file_version != suite.version:

@@ -198,7 +198,7 @@ def test_theirs_and_ours_stand_side_by_side_and_missing_cells_are_said() -> None
     table = texts(attack_record("texthide", leak=np.arange(1000) < 10, suites={"texthide-table3": 1}))[
         "boards/texthide-table3.md"
     ]
-    assert "- 17 of the 18 cells that the suite names are missing" in table
+    assert "- 17 of 18 planned runs are not finished" in table
     assert "8 of 9 cells are missing here." in table
     assert (
         "| cola | minilm | texthide | rss | identity | 0.000 (0.000) | 0.010 [0.000, 0.020] (0.001), 1000 × 1 | "
