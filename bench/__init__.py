@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .api.experiments import audit as audit
     from .api.experiments import evaluate as evaluate
     from .api.experiments import run as run
     from .api.experiments import utility as utility
@@ -53,6 +54,7 @@ if IN_CHECKOUT:
 
 # Where each name is: the module that holds it or, for mixing, privacy and search, that it is.
 EXPORTS = {
+    "audit": "bench.api.experiments",
     "evaluate": "bench.api.experiments",
     "run": "bench.api.experiments",
     "utility": "bench.api.experiments",

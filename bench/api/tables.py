@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.board.columns import legend, metric_legend, shown
-from bench.board.record_columns import TRAININGS, RecordLine, terminal
+from bench.board.record_columns import AUDITS, TRAININGS, RecordLine, terminal
 from bench.board.utility import summarize
-from bench.records.model import AttackRecord, Record, UtilityRecord
+from bench.records.model import AttackRecord, AuditRecord, Record, UtilityRecord
 from bench.scoring.metrics import METRICS
 
 # More rows than anybody reads; a board pools them.
@@ -65,6 +65,8 @@ def of(records: Sequence[Record]) -> Shown:
         parts += _attack_tables(attacks)
     if trainings:
         parts += _utility_tables(trainings)
+    if audits := [record for record in records if isinstance(record, AuditRecord) and record.status == "ok"]:
+        parts += _audit_table(audits)
     return Shown([*parts, *_failures(records)])
 
 
@@ -104,6 +106,17 @@ def _attack_table(records: Sequence[AttackRecord], names: Sequence[str]) -> Tabl
             texts |= {**dict.fromkeys(names, ""), names[0]: f"[red]{line.record.status}[/red]"}
         table.add_row(*(texts[column.key] for column in columns))
     return table
+
+
+def _audit_table(records: Sequence[AuditRecord]) -> Iterator[Table | Text]:
+    table = Table(title="audits: lower bounds on ε by experiment, with 95 % confidence")
+    columns = shown(AUDITS, records, "terminal")
+    for column in columns:
+        table.add_column(column.title, justify="right" if column.numeric else "left", overflow="fold")
+    for record in records:
+        table.add_row(*(escape(column.text(record)) for column in columns))
+    yield table
+    yield Text("\n".join(legend(columns)), style="dim")
 
 
 def _utility_tables(records: Sequence[UtilityRecord]) -> Iterator[Table | Text]:

@@ -10,7 +10,20 @@ import sys
 from collections.abc import Sequence
 
 from bench import __version__
-from bench.cli import arguments, cache, completion, leaderboard, plugin, records, rescore, run, show, submit, utility
+from bench.cli import (
+    arguments,
+    audit,
+    cache,
+    completion,
+    leaderboard,
+    plugin,
+    records,
+    rescore,
+    run,
+    show,
+    submit,
+    utility,
+)
 from bench.cli import list as listing
 from bench.errors import BenchError
 from bench.system.text import printable
@@ -85,6 +98,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"hideseek {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    for command in (listing, run, utility, plugin, submit, leaderboard, show, rescore, records, cache, completion):
+    experiments, stored = (run, utility, audit), (leaderboard, show, rescore, records)
+    for command in (listing, *experiments, plugin, submit, *stored, cache, completion):
         command.add(commands)
     return parser
