@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .api.comparing import compare as compare
+    from .api.experiments import audit as audit
     from .api.experiments import evaluate as evaluate
     from .api.experiments import run as run
     from .api.experiments import utility as utility
@@ -54,6 +55,7 @@ if IN_CHECKOUT:
 
 # Where each name is: the module that holds it or, for mixing, privacy and search, that it is.
 EXPORTS = {
+    "audit": "bench.api.experiments",
     "compare": "bench.api.comparing",
     "evaluate": "bench.api.experiments",
     "run": "bench.api.experiments",

@@ -1,4 +1,4 @@
-"""`bench.run`, `bench.utility` and `bench.evaluate`: experiments from Python, as the command line runs them.
+"""`bench.run`, `bench.utility`, `bench.audit` and `bench.evaluate`: experiments from Python, as on the command line.
 
 Errors are exceptions with the text that the command line prints: UsageError for a wrong name or option, BenchError for
 anything else that the user can mend. Ctrl-C raises `bench.errors.Interrupted`, a KeyboardInterrupt that
@@ -13,12 +13,12 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from bench.api.objects import plugin_info
-from bench.api.requests import AttackRequest, UtilityRequest
+from bench.api.requests import AttackRequest, AuditRequest, UtilityRequest
 from bench.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from bench.api.results import Results
-    from bench.records.model import AttackRecord, Record, UtilityRecord
+    from bench.records.model import AttackRecord, AuditRecord, Record, UtilityRecord
     from bench.scheduling.settings import RunSettings
     from bench.scheduling.tasks import Task
 
@@ -63,6 +63,14 @@ def utility(request: UtilityRequest) -> Results[UtilityRecord]:
     """Measure what defenses cost in accuracy: train on their releases, judge on dev. Takes what `bench utility` takes.
 
     The undefended figure (defense none) is measured beside them.
+    """
+    return _results(request.tasks(), request.settings(), progress=request.progress)
+
+
+@_takes(AuditRequest)
+def audit(request: AuditRequest) -> Results[AuditRecord]:
+    """Bound the ε of defenses from below by experiment, and hold it against what they claim. Takes what `bench audit`
+    takes: `bench.audit(defense="dp-ie-gaussian:epsilon=8", dataset="sst2")` (docs/audit.md).
     """
     return _results(request.tasks(), request.settings(), progress=request.progress)
 

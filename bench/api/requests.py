@@ -1,4 +1,4 @@
-"""What can be asked for: the arguments of `bench.run` and `bench.utility`, which are also those of the command line.
+"""What can be asked for: the arguments of `bench.run`, `bench.utility` and `bench.audit`, as on the command line.
 
 A request checks what it can without loading anything, and turns names into cells and settings.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.api.objects import name_plugin
-from bench.errors import UsageError
+from bench.errors import UsageError, unknown
 from bench.plugins.options import split
 from bench.plugins.registry import Registry
 from bench.plugins.training import parse
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from bench.experiment.cells import Cell, Trial
     from bench.records.model import Record
     from bench.scheduling.settings import RunSettings
-    from bench.scheduling.tasks import AttackTask, Task, TrainingTask
+    from bench.scheduling.tasks import AttackTask, AuditTask, Task, TrainingTask
 
 Name = str | Any
 """`name:option=value,...` as on the command line, or a plugin object such as `MyAttack()`"""
 Names = Name | Iterable[Name] | None
 PathLike = str | os.PathLike[str]
 
+GAMES = ("pair", "canaries")
 # A third of a year, and a pebibyte: what is beyond was mistyped, and no clock or limit of the system can hold it.
 LONGEST_S, MOST_MIB = 10_000_000, 1 << 30
 
@@ -231,6 +232,62 @@ class UtilityRequest(Request):
                 "--train-epochs and --shared-layer are for frozen encoders: write --training "
                 "finetuned:epochs=N,head=tanh-shared"
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditRequest(Request):
+    """Every defense, put to one game or both."""
+
+    game: str | Iterable[str] | None = None
+    """pair, canaries; both by default"""
+    examples: int | None = None
+    """examples of each of two neighbouring data sets; by default as many as the defense mixes"""
+    canaries: int | None = None
+    """canaries of the one run; 1,000 by default"""
+    epochs: int | None = None
+    """encodings of each example; 50 by default"""
+    trials: int | None = None
+    """runs of each of two neighbouring data sets; 20,000 by default"""
+    delta: float | None = None
+    """for defenses that claim no ε; 1e-5 by default. A claim has a δ of its own"""
+    public: str | None = None
+
+    def tasks(self) -> Sequence[AuditTask]:
+        from bench.experiment import suites
+        from bench.experiment.cells import trials
+
+        self.check()
+        games = listed(self.game) or list(GAMES)
+        if self.suite is not None:
+            named = {**self.axes(), "game": self.game, **self._sizes()}
+            self._alone([name for name, value in named.items() if value is not None], "audits")
+            wanted = suites.audits_from_suite(self.registry, os.fspath(self.suite))
+        else:
+            some = trials(self.registry, self.axes(), public=self.public or "")
+            wanted = [(trial, {"game": game, **self._sizes()}) for trial in some for game in games]
+        from bench.experiment.audit import sizes_of
+        from bench.scheduling.tasks import AuditTask
+
+        return [AuditTask(trial, sizes_of(trial.defense.plugin, **sizes)) for trial, sizes in wanted]
+
+    def _sizes(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("examples", "canaries", "epochs", "trials", "delta")}
+
+    def check(self) -> None:
+        super().check()
+        for game in listed(self.game) or []:
+            if game not in GAMES:
+                raise unknown("game", str(game), GAMES)
+        if any(parse(spec) for spec in listed(self.training) or []):
+            raise UsageError("audits are of frozen encoders: leave out --training")
+        for name, least in (("examples", 1), ("canaries", 8), ("epochs", 1), ("trials", 100)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise UsageError(f"--{name} {value}: at least {least} were expected")
+        if self.delta is not None and not 0 <= self.delta < 1:
+            raise UsageError(f"--delta {self.delta}: a probability below 1 was expected")
+        if self.public:
+            self.registry.get("dataset", split(self.public)[0])
 
 
 def listed(value: Any) -> list[Any] | None:

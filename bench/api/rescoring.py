@@ -61,10 +61,10 @@ def rescore(
 
 
 def _paths(words: Sequence[str], results: Path) -> list[Path]:
-    from bench.records.store import UTILITY
+    from bench.records.store import FOLDERS
 
     folders = [Path(word) for word in words if Path(word).is_dir()] if words else [results]
-    found = [path for folder in folders for path in sorted(folder.glob("*.json")) if path.parent.name != UTILITY]
+    found = [path for folder in folders for path in sorted(folder.glob("*.json")) if path.parent.name not in FOLDERS]
     if not words and not results.is_dir():
         raise UsageError(f"{results}: no such folder; name records, or their folder with --results")
     for word in words:

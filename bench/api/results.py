@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from bench.board.record_columns import METRIC_PARTS
-from bench.records.model import AttackRecord, Record, UtilityRecord
+from bench.records.model import AttackRecord, AuditRecord, Record, UtilityRecord
+from bench.records.store import kind_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,8 +66,8 @@ class Results(Sequence[R]):
     def to_dataframe(self) -> pd.DataFrame:
         """One row per record and metric, all in columns of plain values; a failed record is one row without a metric.
 
-        Columns: id, kind (attack or utility), status, error, dataset, encoder, defense, attack, seed, examples, epochs,
-        metric, value, low, high, random, random_low, random_high, majority.
+        Columns: id, kind (attack, utility or audit), status, error, dataset, encoder, defense, attack, seed, examples,
+        epochs, metric, value, low, high, random, random_low, random_high, majority.
         """
         import pandas as pd
 
@@ -86,6 +87,7 @@ class Results(Sequence[R]):
         return pd.DataFrame(leak_rows([r for r in self.records if isinstance(r, AttackRecord)]))
 
 
+AUDITED = ("claimed", "actual", "audited")
 COLUMNS = (
     *("id", "kind", "status", "error", "dataset", "encoder", "defense", "attack", "seed", "examples", "epochs"),
     *("metric", *METRIC_PARTS, "majority"),
@@ -95,7 +97,7 @@ COLUMNS = (
 def _rows(record: Record) -> Iterator[dict[str, Any]]:
     about: dict[str, Any] = {
         "id": record.id,
-        "kind": "utility" if isinstance(record, UtilityRecord) else "attack",
+        "kind": kind_of(record) or "attack",
         "status": record.status,
         "error": record.error,
         "seed": record.seed,
@@ -112,6 +114,10 @@ def _rows(record: Record) -> Iterator[dict[str, Any]]:
     elif isinstance(record, UtilityRecord):
         for name, value in record.metrics.items():
             metrics[name] = {"value": _plain(value), "majority": record.majority.get(name)}
+    elif isinstance(record, AuditRecord):
+        about |= {"examples": record.protocol.examples, "epochs": record.protocol.epochs}
+        for name, number in zip(AUDITED, (record.claimed_epsilon, record.actual_epsilon, record.audited), strict=True):
+            metrics[name] = {"value": _plain(number)}
     if not metrics:
         yield about
     for name, parts in metrics.items():

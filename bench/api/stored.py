@@ -104,24 +104,28 @@ def leaderboard(
     from bench.board import files as board_files
     from bench.board import select
     from bench.plugins.registry import Registry
+    from bench.records import store
 
     folder = Path(results) if results is not None else (PUBLISHED if PUBLISHED.is_dir() else RESULTS)
-    attacks, trainings = select.read(folder)
-    files = board_files.build(attacks, trainings, Registry(tuple(os.fspath(path) for path in plugins)))
+    attacks, trainings, audits = select.read(folder)
+    registry = Registry(tuple(os.fspath(path) for path in plugins))
+    files = board_files.build(attacks, trainings, registry, audits=audits)
     target = Path(out)
-    there = sum(1 for place in (folder, folder / "utility") for _ in place.glob("*.json"))
+    there = len(store.files(folder))
     return BoardFiles(
         records=folder,
         written=[] if check else list(board_files.write(target, files)),
         outdated=board_files.outdated(target, files) if check else {},
         unexpected=board_files.unexpected(target, files),
-        unusable=there - len(attacks) - len(trainings),
+        unusable=there - len(attacks) - len(trainings) - len(audits),
     )
 
 
 def _by_id(name: str, folders: Sequence[Path]) -> Path:
     known: dict[str, Path] = {}
-    for path in (path for folder in folders for place in (folder, folder / "utility") for path in _files(place)):
+    from bench.records import store
+
+    for path in (path for folder in folders for path in store.files(folder)):
         known.setdefault(path.stem.rpartition(".")[2], path)
     if name in known:
         return known[name]
@@ -135,10 +139,6 @@ def _by_id(name: str, folders: Sequence[Path]) -> Path:
         raise UsageError(f"{name!r} may be {_some(fitting)}: give more of the id")
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.0)
     raise UsageError(f"unknown record {name!r} in {places}: the closest are {_some(close)}")
-
-
-def _files(folder: Path) -> Iterable[Path]:
-    return sorted(folder.glob("*.json"))
 
 
 def _some(names: Sequence[str]) -> str:

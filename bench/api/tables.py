@@ -13,9 +13,9 @@ from rich.text import Text
 from bench.api.fitting import Renderable, fitted
 from bench.board import known, pooling
 from bench.board.columns import legend, metric_legend, shown
-from bench.board.record_columns import TRAININGS, RecordLine, all_metrics, leak_only
+from bench.board.record_columns import AUDITS, TRAININGS, RecordLine, all_metrics, leak_only
 from bench.board.utility import summarize
-from bench.records.model import AttackRecord, Record, UtilityRecord
+from bench.records.model import AttackRecord, AuditRecord, Record, UtilityRecord
 from bench.scoring.metrics import METRICS
 
 # More rows than anybody reads; a board pools them.
@@ -77,6 +77,8 @@ def of(records: Sequence[Record], metrics: str = "leak") -> Shown:
         parts += _attack_tables(attacks, every=metrics == "all")
     if trainings:
         parts += _utility_tables(trainings)
+    if audits := [record for record in records if isinstance(record, AuditRecord) and record.status == "ok"]:
+        parts += _audit_table(audits)
     return Shown([*parts, *_failures(records)])
 
 
@@ -120,6 +122,14 @@ def _attack_table(records: Sequence[AttackRecord], names: Sequence[str], width: 
             texts |= {**dict.fromkeys(names, ""), first: line.record.status}
         rows.append([texts[column.key] for column in columns])
     return fitted(columns, rows, width, title, f"{value}{private}the records hold 95 % intervals")
+
+
+def _audit_table(records: Sequence[AuditRecord]) -> Iterator[Part]:
+    columns = shown(AUDITS, records, "terminal")
+    rows = [[column.text(record) for column in columns] for record in records]
+    title = "audits: lower bounds on ε by experiment, with 95 % confidence"
+    yield lambda width: fitted(columns, rows, width, title)
+    yield Text("\n".join(legend(columns)), style="dim")
 
 
 def _utility_tables(records: Sequence[UtilityRecord]) -> Iterator[Part]:

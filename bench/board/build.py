@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from bench.board import audits as audit_rows
 from bench.board import missing, papers, pooling, ranking, select, trust
 from bench.board import utility as utility_rows
 from bench.board.bootstrap import Bootstrap
@@ -13,7 +14,7 @@ from bench.board.staleness import StaleRecords
 from bench.errors import BenchError
 from bench.plugins.labels import natural_sort_key
 from bench.plugins.registry import Registry
-from bench.records.model import AttackRecord, UtilityRecord
+from bench.records.model import AttackRecord, AuditRecord, Record, UtilityRecord
 
 
 def build(
@@ -21,20 +22,24 @@ def build(
     utility: Sequence[UtilityRecord],
     registry: Registry | None = None,
     *,
+    audits: Sequence[AuditRecord] = (),
     untrusted: bool = False,
 ) -> Board:
     """`untrusted`: the code of attacks is not imported."""
-    if not records and not utility:
+    if not records and not utility and not audits:
         raise BenchError("no records to make tables from: run some cells first")
     registry = registry or Registry()
     records, utility = [*map(trust.judged, records)], [*map(trust.judged, utility)]
-    newest = select.newest_versions([*records, *utility])
+    audits = [*map(trust.judged, audits)]
+    newest = select.newest_versions([*records, *utility, *audits])
     attacked = select.by_suite(records, select.attack_experiment, newest)
     trained = select.by_suite(utility, select.training_experiment, newest)
-    names = _order({*attacked.boards, *trained.boards})
-    stale = StaleRecords([*attacked.newest, *trained.newest])
+    audited = select.by_suite(audits, select.audit_experiment, newest)
+    names = _order({*attacked.boards, *trained.boards, *audited.boards})
+    stale = StaleRecords([*attacked.newest, *trained.newest, *audited.newest])
     printed = papers.load(registry)
     trainings = utility_rows.rows(trained, names, printed, stale)
+    games = audit_rows.rows(audited, names, stale)
     bootstrap = Bootstrap(attacked.newest)
     rivals = ranking.Rivals(bootstrap, _experiments(attacked.newest, stale))
     cells: dict[tuple[str, ...], BoardCell] = {}
@@ -48,11 +53,16 @@ def build(
             cells[tuple(cell.ids)] = cell.model_copy(update={"suites": [*cell.suites, name]})
         ranked = ranking.rank(name, bootstrap, experiments)
         beside = utility_rows.beside(name, [row.target for row in ranked], trainings)
-        defenses += [row.model_copy(update={"utility": u}) for row, u in zip(ranked, beside, strict=True)]
-        superseded = attacked.superseded.get(name, 0) + trained.superseded.get(name, 0)
-        suite = _coverage(name, shown, training, registry, untrusted)
-        suites[name] = _summary(suite, newest.get(name), shown, training, superseded, stale)
+        defenses += [
+            row.model_copy(update={"utility": u, "audited": audit_rows.beside(row, games)})
+            for row, u in zip(ranked, beside, strict=True)
+        ]
+        played = audited.boards.get(name, [])
+        superseded = sum(some.superseded.get(name, 0) for some in (attacked, trained, audited))
+        suite = _coverage(name, shown, training, played, registry, untrusted)
+        suites[name] = _summary(suite, newest.get(name), [*shown, *training, *played], superseded, stale)
     ids = {i for cell in cells.values() for i in cell.ids} | {i for row in trainings for i in row.ids}
+    ids |= {i for row in games for i in row.ids}
     return Board(
         records=len(ids),
         stale=stale.count(ids),
@@ -60,6 +70,7 @@ def build(
         cells=[_compared(cell, printed, rivals) for cell in cells.values()],
         defenses=defenses,
         utility=trainings,
+        audits=games,
         published=[p for p in printed if p.suite in suites],
     )
 
@@ -82,19 +93,19 @@ def _coverage(
     name: str,
     attacks: Sequence[AttackRecord],
     utility: Sequence[UtilityRecord],
+    audits: Sequence[AuditRecord],
     registry: Registry,
     untrusted: bool,
 ) -> missing.SuiteCoverage:
     if name == select.ADHOC:
         return missing.SuiteCoverage(title="Records that were run for no suite")
-    return missing.coverage(name, attacks, utility, registry, untrusted=untrusted)
+    return missing.coverage(name, attacks, utility, registry, audits=audits, untrusted=untrusted)
 
 
 def _summary(
     suite: missing.SuiteCoverage,
     version: int | None,
-    attacks: Sequence[AttackRecord],
-    utility: Sequence[UtilityRecord],
+    records: Sequence[Record],
     superseded: int,
     stale: StaleRecords,
 ) -> SuiteSummary:
@@ -102,9 +113,9 @@ def _summary(
         version=version,
         title=suite.title,
         missing=sum(suite.missing.values()),
-        failed=sum(r.status != "ok" for r in [*attacks, *utility]),
-        stale=stale.count(r.id for r in [*attacks, *utility]),
-        records=len(attacks) + len(utility),
+        failed=sum(r.status != "ok" for r in records),
+        stale=stale.count(r.id for r in records),
+        records=len(records),
         superseded=superseded,
         differs=suite.differs,
         file_version=suite.version,

@@ -12,11 +12,15 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from bench.board import formats
 from bench.board.marks import Mark, cell_marks, mark_text
-from bench.board.model import BoardCell, DefenseRow, SuiteSummary, UtilityRow, UtilitySummary
+from bench.board.model import AuditRow, BoardCell, DefenseRow, SuiteSummary, UtilityRow, UtilitySummary
 from bench.board.worst_case import worst_case
 from bench.scoring.metrics import METRICS
 
 Row = TypeVar("Row")
+VERDICTS = (
+    "refuted: the experiment shows more than is claimed; consistent: it does not; vacuous: there is no claim, or one "
+    "that not even a perfect distinguisher could have refuted in so many runs"
+)
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,9 @@ DEFENSES: tuple[Column[DefenseRow], ...] = (
     Column("defense", "defense", "the defense, with the options that differ from its defaults", lambda r: r.defense),
     Column("epsilon", "ε claimed → accounted", f"{EPSILON}, after as many encodings as the strongest attack saw, for "
            "the most exposed example", lambda r: r.epsilon, formats.epsilon, numeric=True, optional=True),
+    Column("audited", "ε audited", "the ε that an experiment shows to be the least, with 95 % confidence: the highest "
+           "bound of any game, mean over seeds", lambda r: r.audited, lambda v: f"≥ {formats.bound(v)}", numeric=True,
+           optional=True),
     Column("utility", "utility (undefended)", "the task's own metric on dev data after training through the defense, "
            "mean ± deviation over seeds; in brackets, what the same training reaches without a defense",
            lambda r: r.utility, _utility, "–", numeric=True, optional=True),
@@ -161,6 +168,25 @@ UTILITY: tuple[Column[UtilityLine], ...] = (
     Column("theirs", "theirs", "what the paper prints", _printed, empty="–", numeric=True),
     Column("records", "records", "ids of the records behind the values, for bench show", lambda u: u.row,
            _utility_records),
+)  # fmt: skip
+
+
+AUDITS: tuple[Column[AuditRow], ...] = (
+    Column("defense", "defense", "the defense, with the options that differ from its defaults", lambda a: a.defense),
+    Column("protocol", "game", "pair: two neighbouring data sets; canaries: one run; examples × encodings of each, "
+           "runs of each of the two data sets", lambda a: a.protocol),
+    Column("claimed", "ε claimed", "what the defense promises", lambda a: a.claimed, formats.bound, "–", numeric=True),
+    Column("actual", "ε accounted", "what an accountant finds", lambda a: a.actual, formats.bound, "–", numeric=True),
+    Column("audited", "ε audited", "the ε that the experiment shows to be the least, with 95 % confidence in each of "
+           "its seeds; their mean", lambda a: a.audited, lambda v: f"≥ {formats.bound(v)}", numeric=True),
+    Column("ceiling", "of at most", "what a perfect distinguisher would have shown in so many runs",
+           lambda a: a.ceiling, formats.bound, numeric=True),
+    Column("delta", "δ", "of the claim", lambda a: a.delta, lambda v: f"{v:g}", "–", numeric=True),
+    Column("verdict", "verdict", VERDICTS, lambda a: a,
+           lambda a: ", ".join(f"{word} {n}/{len(a.seeds)}" for word, n in a.verdicts.items())),
+    Column("records", "records", "ids of the records behind the values, for bench show", lambda a: a,
+           lambda a: " ".join([*(f"`{formats.short_id(i)}`" for i in a.ids),
+                               *([mark_text("stale", 0, 0, a.stale)] if a.stale else [])])),
 )  # fmt: skip
 
 

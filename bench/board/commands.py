@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.plugins.registry import Registry
-from bench.records.model import AttackRecord, Record, UtilityRecord
+from bench.records.model import AttackRecord, AuditRecord, Record, UtilityRecord
 from bench.records.store import path_of
 
 PUBLISHED = Path("leaderboards") / "records"
@@ -29,6 +29,8 @@ def repeat_command(records: Sequence[Record], file: Path | None = None) -> str:
     if isinstance(first, AttackRecord):
         words = ["bench", "run", *_names(defense=first.defense, attack=first.attack, **_data(first))]
         words += [*_seeds(records), *_sizes(first)]
+    elif isinstance(first, AuditRecord):
+        words = ["bench", "audit", *_names(defense=first.defense, **_data(first)), *_seeds(records), *_game(first)]
     else:
         words = ["bench", "utility", *_names(defense=first.defense, **_data(first)), *_seeds(records)]
         words += _training(first) if isinstance(first, UtilityRecord) else []
@@ -71,6 +73,14 @@ def _sizes(record: AttackRecord) -> list[str]:
         if value is not None
         for word in (f"--{name}", repr(value) if isinstance(value, float) else str(value))
     ]
+
+
+def _game(record: AuditRecord) -> list[str]:
+    sizes = record.protocol.to_dict()
+    if record.protocol.game == "canaries":
+        sizes["canaries"] = sizes.pop("examples")
+    sizes["public"] = record.public.label if record.public else None
+    return [word for name, value in sizes.items() if value is not None for word in (f"--{name}", str(value))]
 
 
 def _training(record: UtilityRecord) -> list[str]:

@@ -19,7 +19,7 @@ from bench.board.render.markup import latex, markdown
 from bench.board.render.suite_page import suite_page
 from bench.board.staleness import changed_components
 from bench.plugins.registry import Registry
-from bench.records.model import AttackRecord, Record, UtilityRecord
+from bench.records.model import AttackRecord, AuditRecord, Record, UtilityRecord
 from bench.system.files import atomic_write
 
 START, END = "<!-- board:start -->", "<!-- board:end -->"
@@ -36,19 +36,20 @@ def build(
     utility: Sequence[UtilityRecord] = (),
     registry: Registry | None = None,
     *,
+    audits: Sequence[AuditRecord] = (),
     untrusted: bool = False,
 ) -> Files:
     """Path below the board's folder → content. The README is ../README.md, its part between the markers only.
 
     `untrusted`: the code of attacks is not imported.
     """
-    board = board_build.build(records, utility, registry, untrusted=untrusted)
+    board = board_build.build(records, utility, registry, audits=audits, untrusted=untrusted)
     files: dict[str, str | bytes] = {"board.json": board.dump(), "leaderboard.md": markdown(front_page(board))}
     for name in board.suites:
         blocks = suite_page(board, name)
         files[f"boards/{name}.md"] = markdown(blocks)
         files[f"boards/{name}.tex"] = latex(blocks)
-    files |= _csv_files(records, utility)
+    files |= _csv_files(records, utility, audits)
     files |= page.files(board)
     files[README] = markdown(summary(board))
     # Half a surrogate pair, which anybody's text may hold, cannot be encoded; JSON reads it back from its escape.
@@ -59,14 +60,19 @@ def build(
     return dict(sorted(encoded))
 
 
-def _csv_files(records: Sequence[AttackRecord], utility: Sequence[UtilityRecord]) -> dict[str, str]:
+def _csv_files(
+    records: Sequence[AttackRecord], utility: Sequence[UtilityRecord], audits: Sequence[AuditRecord]
+) -> dict[str, str]:
     records, utility = [*map(trust.judged, records)], [*map(trust.judged, utility)]
-    newest = select.newest_versions([*records, *utility])
+    audits = [*map(trust.judged, audits)]
+    newest = select.newest_versions([*records, *utility, *audits])
     attacked = select.by_suite(records, select.attack_experiment, newest).boards
     trained = select.by_suite(utility, select.training_experiment, newest).boards
     files = {f"boards/{name}.csv": csv.attacks(_lines(some)) for name, some in attacked.items()}
     for name, some in trained.items():
         files[f"boards/{name}{'.utility' if name in attacked else ''}.csv"] = csv.utility(_lines(some))
+    for name, played in select.by_suite(audits, select.audit_experiment, newest).boards.items():
+        files[f"boards/{name}.audits.csv"] = csv.audits(played)
     return files
 
 

@@ -29,6 +29,11 @@ def record_epsilon(record: Record) -> str:
     return format_budget(claimed.epsilon, accounted.epsilon) if claimed and accounted else ""
 
 
+def bound(value: float | str) -> str:
+    """A claimed, accounted or audited ε; two decimals, which is what an experiment gives."""
+    return str(value) if isinstance(value, str) else format_epsilon(value) if value >= 100 else f"{value:.2f}"
+
+
 def number(value: float | None) -> str:
     """Three decimals; three digits from a thousand on, since the error of a failed reconstruction may be any size."""
     return "–" if value is None else f"{value:.3f}" if abs(value) < 1000 else f"{value:.3g}"

@@ -12,9 +12,10 @@ from typing import Any
 from bench.board.model import PlaceCount
 from bench.errors import BenchError
 from bench.experiment import suites
+from bench.experiment.audit import sizes_of
 from bench.experiment.cells import Cell, Trial
 from bench.plugins.registry import Registry
-from bench.records.model import AttackRecord, UtilityRecord
+from bench.records.model import AttackRecord, AuditRecord, UtilityRecord
 from bench.system.paths import suites_dir
 
 log = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ def coverage(
     utility: Sequence[UtilityRecord],
     registry: Registry,
     *,
+    audits: Sequence[AuditRecord] = (),
     untrusted: bool = False,
 ) -> SuiteCoverage:
     """`untrusted`: attacks are asked for their names and sizes in the sandbox, and not imported here."""
@@ -56,9 +58,11 @@ def coverage(
     try:
         about = tomllib.loads(path.read_text(encoding="utf-8"))
         suite = SuiteCoverage(about.get("title", ""), about.get("differs", ""), about.get("version", 1))
-        # A suite of attacks may have utility measured on the way; one of utility has no attack.
+        # A suite of attacks may have utility measured on the way; one of utility or of audits has no attack.
         if attacks:
             _count_cells(suite, suites.from_suite(registry, str(path), sealed=untrusted), attacks)
+        elif audits:
+            _count_audits(suite, suites.audits_from_suite(registry, str(path)), audits)
         else:
             _count_trials(suite, suites.trials_from_suite(registry, str(path)), utility)
     except (BenchError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -98,3 +102,13 @@ def _count_trials(
     for trial, wanted in trials:
         found = epochs[trial.dataset.label, trial.model, trial.defense.label, trial.seed]
         suite.count(trial.dataset.label, trial.model, wanted in found if wanted else bool(found))
+
+
+def _count_audits(
+    suite: SuiteCoverage, audits: Sequence[tuple[Trial, dict[str, Any]]], records: Sequence[AuditRecord]
+) -> None:
+    known = {(r.dataset.label, r.model, r.defense.label, r.seed, r.protocol) for r in records}
+    for trial, sizes in audits:
+        names = (trial.dataset.label, trial.model, trial.defense.label, trial.seed)
+        answered = (*names, sizes_of(trial.defense.plugin, **sizes)) in known
+        suite.count(trial.dataset.label, trial.model, answered)

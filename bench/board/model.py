@@ -195,6 +195,29 @@ class DefenseRow(_OnData, Part):
     """how it was compared with the tier's first member: paired, unpaired, through ATTACK"""
     epsilon: Epsilon | None
     utility: dict[str, UtilitySummary] | None = None
+    audited: float | None = None
+    """what an experiment shows ε to be at least"""
+
+
+class AuditRow(_OnData, Part):
+    """What one game shows of a defense's ε; numbers are means over seeds."""
+
+    suites: list[str] = Field(default_factory=list)
+    dataset: str
+    encoder: str
+    defense: str
+    protocol: str
+    claimed: float | None
+    actual: float | None
+    audited: float
+    ceiling: float
+    delta: float | None
+    verdicts: dict[str, int]
+    """how many seeds came to each"""
+    seeds: list[int]
+    ids: list[str]
+    command: str
+    stale: list[str] = Field(default_factory=list)
 
 
 class UtilityRow(_OnData, Part):
@@ -246,6 +269,7 @@ class Board(Part):
     cells: list[BoardCell]
     defenses: list[DefenseRow]
     utility: list[UtilityRow] = Field(default_factory=list)
+    audits: list[AuditRow] = Field(default_factory=list)
     published: list[PublishedNumber] = Field(default_factory=list)
 
     def dump(self) -> str:

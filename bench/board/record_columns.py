@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bench.board import formats, pooling
-from bench.board.columns import ORIGIN, Column, metric_explanation, shown
+from bench.board.columns import ORIGIN, VERDICTS, Column, metric_explanation, shown
+from bench.board.select import audit_protocol
 from bench.board.utility import SeedSummary
-from bench.records.model import AttackRecord, Metric, Record, UtilityRecord
+from bench.records.model import AttackRecord, AuditRecord, Metric, Record, UtilityRecord
 from bench.records.origin import kind_of
 from bench.scoring.metrics import METRICS
 
@@ -126,6 +127,30 @@ TRAININGS: tuple[Column[SeedSummary], ...] = (
            numeric=True),
     Column("budget", "ε", "the privacy budget that the defense claims → the one that an accountant finds",
            lambda t: formats.record_epsilon(t.records[0]) or None, numeric=True, optional=True),
+)  # fmt: skip
+# What is printed after audits, and stands in their CSV files.
+AUDITS: tuple[Column[AuditRecord], ...] = (
+    Column("id", "id", "of the record, for bench show", lambda r: r.id, tables=_CSV),
+    Column("status", "status", "ok, failed or timeout", lambda r: r.status, tables=_CSV),
+    Column("dataset", "data set", "", lambda r: r.dataset.label),
+    Column("defense", "defense", "", lambda r: r.defense.label),
+    Column("seed", "seed", "", lambda r: r.seed, numeric=True),
+    Column("protocol", "game", "the game, examples × encodings of each, runs of each of two neighbouring data sets",
+           audit_protocol),
+    Column("claimed", "ε claimed", "what the defense promises", lambda r: r.claimed_epsilon, formats.bound, "–",
+           numeric=True),
+    Column("actual", "ε accounted", "what an accountant finds", lambda r: r.actual_epsilon, formats.bound, "–",
+           numeric=True),
+    Column("audited", "ε at least", "what the experiment shows, with 95 % confidence", lambda r: r.audited,
+           formats.bound, "–", numeric=True),
+    Column("ceiling", "of at most", "what a perfect distinguisher would have shown in so many runs",
+           lambda r: r.ceiling, formats.bound, "–", numeric=True),
+    Column("delta", "δ", "of the claim", lambda r: r.delta, lambda v: f"{v:g}", "–", numeric=True),
+    Column("statistic", "told apart by", "the statistic that rehearsals chose",
+           lambda r: r.details.get("statistic")),
+    Column("verdict", "verdict", VERDICTS, lambda r: r.verdict),
+    Column("seconds", "seconds", "how long the audit took", lambda r: r.cost.attack_s, formats.seconds, numeric=True,
+           tables=_CSV),
 )  # fmt: skip
 METRIC_PARTS = {
     "value": "mean over private examples",

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from bench.experiment import integrity
 from bench.records import store
-from bench.records.model import AttackRecord, Record, UtilityRecord
+from bench.records.model import AttackRecord, AuditRecord, Record, UtilityRecord
 
 # The board of records that were run for no suite.
 ADHOC = "adhoc"
@@ -32,9 +32,9 @@ class Selection(Generic[R]):
     superseded: dict[str, int]
 
 
-def read(folder: Path) -> tuple[list[AttackRecord], list[UtilityRecord]]:
-    """The records of attacks and of utility in a folder; files that are damaged, or cannot be what they say, are left
-    out, with a warning."""
+def read(folder: Path) -> tuple[list[AttackRecord], list[UtilityRecord], list[AuditRecord]]:
+    """The records of attacks, of utility and of audits in a folder; files that are damaged, or cannot be what they
+    say, are left out, with a warning."""
     files = store.read_files(folder)
     problems = integrity.check_folder(folder, files)
     for problem in problems:
@@ -43,6 +43,7 @@ def read(folder: Path) -> tuple[list[AttackRecord], list[UtilityRecord]]:
     return (
         [record for record in found if isinstance(record, AttackRecord)],
         [record for record in found if isinstance(record, UtilityRecord)],
+        [record for record in found if isinstance(record, AuditRecord)],
     )
 
 
@@ -103,6 +104,20 @@ def attack_experiment(record: AttackRecord) -> tuple[str, ...]:
 def training_experiment(record: UtilityRecord) -> tuple[str, ...]:
     """The same for records of utility."""
     return (record.dataset.label, record.model, record.defense.label, training_key(record))
+
+
+def audit_experiment(record: AuditRecord) -> tuple[str, ...]:
+    """The same for audits."""
+    names = (record.dataset.label, record.model, record.defense.label)
+    return (*names, audit_protocol(record), record.public.label if record.public else "")
+
+
+def audit_protocol(record: AuditRecord) -> str:
+    """`pair, 4 × 50, 20,000 runs`: the game, examples × encodings of each, runs of each of two data sets."""
+    size = record.protocol
+    parts = [size.game, f"{size.examples} × {size.epochs}"]
+    parts += [f"{size.trials:,} runs"] if size.trials else []
+    return ", ".join([*parts, *([f"δ = {size.delta:g}"] if size.delta is not None else [])])
 
 
 def training_key(record: UtilityRecord) -> str:

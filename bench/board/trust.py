@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from bench.records.model import AttackRecord, Record
+from bench.records.model import AttackRecord, AuditRecord, Record
 from bench.records.origin import Kind, kind_of, weakest
 
 R = TypeVar("R", bound=Record)
@@ -20,9 +20,13 @@ def judged(record: R) -> R:
         return record
     assert record.origin is not None
     said = "; ".join(record.origin.differences) or "no difference was noted"
-    changes: dict[str, Any] = {"status": "failed", "error": f"not reproduced: {said}", "metrics": {}}
+    changes: dict[str, Any] = {"status": "failed", "error": f"not reproduced: {said}"}
     if isinstance(record, AttackRecord):
-        changes |= {"outcomes": None, "samples": None}
+        changes |= {"metrics": {}, "outcomes": None, "samples": None}
+    elif isinstance(record, AuditRecord):
+        changes |= {"audited": None, "verdict": None}
+    else:
+        changes |= {"metrics": {}}
     return record.replace(**changes)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from bench import __version__
 from bench.cli import (
     arguments,
+    audit,
     cache,
     compare,
     completion,
@@ -40,7 +41,9 @@ FIRST_STEPS = """bench: name a command. To begin with:
   bench run --defense texthide --attack unmix     a defense against an attack, on the embedded demo data
   bench list                                      defenses, attacks, data sets, encoders, suites
   bench --help                                    all commands"""
-COMMANDS = (*(listing, run, utility, compare, show, leaderboard, plugin, submit, rescore, records, cache, completion),)
+COMMANDS = (
+    *(listing, run, utility, audit, compare, show, leaderboard, plugin, submit, rescore, records, cache, completion),
+)
 # Commands that do nothing but print: whoever stops reading has seen enough.
 PRINTING = ("list", "show", "compare", "cache", "completion")
 # Letters of a message: a name of a million letters is not repeated in full.

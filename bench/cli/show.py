@@ -80,8 +80,8 @@ def _training(record: Record) -> str:
 
 def _facts(record: Record) -> Iterator[tuple[str, str]]:
     from bench.board.formats import record_epsilon
-    from bench.board.select import protocol
-    from bench.records.model import AttackRecord, UtilityRecord
+    from bench.board.select import audit_protocol, protocol
+    from bench.records.model import AttackRecord, AuditRecord, UtilityRecord
 
     attack = record if isinstance(record, AttackRecord) else None
     yield "record", f"{record.id}, {record.status}"
@@ -89,6 +89,9 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
     for kind in ("dataset", "encoder", "defense", "attack", "public"):
         yield kind, _plugin(getattr(record, kind, None))
     yield "protocol", f"{protocol(attack)}; {_pairs(attack.protocol.to_dict())}" if attack else ""
+    if isinstance(record, AuditRecord):
+        yield "game", f"{audit_protocol(record)}; {_pairs(record.details)}"
+        yield "audited", f"ε ≥ {record.audited} at δ = {record.delta}, of at most {record.ceiling}: {record.verdict}"
     yield "training", _training(record)
     yield (
         "utility",

@@ -172,7 +172,7 @@ def _publish(found: Sequence[AttackRecord], board: Path, registry: Registry, *, 
     from bench.records import store
 
     folder = board / "records"
-    known, utility = select.read(folder) if folder.is_dir() else ([], [])
+    known, utility, _ = select.read(folder) if folder.is_dir() else ([], [], [])
     tables = board_files.build([*known, *found], utility, registry, untrusted=True)
     stale = [str(path) for path in board_files.outdated(board, tables)]
     failed = sum(record.status != "ok" for record in found)

@@ -13,13 +13,14 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from bench import modalities
+from bench.errors import UsageError
 from bench.experiment.cells import Cell, Chosen, Trial, cells, trials
 from bench.experiment.provenance import code_of
 from bench.experiment.setup import load, protocol_for
 from bench.plugins.protocol import Protocol
 from bench.plugins.registry import Entry, Registry
 from bench.plugins.training import from_record
-from bench.records.model import AttackRecord, Record, UtilityRecord
+from bench.records.model import AttackRecord, AuditRecord, AuditSizes, Record, UtilityRecord
 from bench.records.store import versions
 from bench.records.values import exact
 
@@ -29,6 +30,8 @@ VERSION = 2
 KINDS = ("dataset", "encoder", "defense", "attack")
 # What of a plugin's part of a record was asked for; the rest was found out, or is for readers.
 ASKED = ("name", "options", "fingerprint", "sees")
+# Sentences among which an audit looks for two that are far apart, at the least.
+FEWEST = 2
 _protocols: dict[tuple[Any, ...], Protocol] = {}
 
 
@@ -49,6 +52,22 @@ def describe(cell: Cell) -> AttackRecord:
 def describe_utility(trial: Trial, training: dict[str, Any]) -> UtilityRecord:
     about = {**_about(trial, ["train", "dev"]), "training": training}
     return _with_code(UtilityRecord.model_validate({**about, "id": identity(about)}), trial)
+
+
+def describe_audit(trial: Trial, sizes: AuditSizes) -> AuditRecord:
+    """UsageError where the data set is too small for the game."""
+    train = load(trial.dataset.plugin, "train")[0]
+    available = len(set(train.texts))
+    if sizes.game == "canaries" and 2 * sizes.examples > available:
+        raise UsageError(
+            f"{trial.dataset.name} has {available:,} different examples, and {sizes.examples:,} canaries are drawn "
+            f"from two each: lower --canaries to {available // 2:,}"
+        )
+    if sizes.game == "pair" and sizes.examples + FEWEST > available:
+        raise UsageError(f"{trial.dataset.name} has {available:,} different examples: lower --examples")
+    about = {**_about(trial, ["train"]), "protocol": sizes.to_dict()}
+    about["dataset"] |= {"size": len(train)}
+    return _with_code(AuditRecord.model_validate({**about, "id": identity(about)}), trial)
 
 
 def identity(about: dict[str, Any]) -> str:
@@ -80,10 +99,10 @@ def cell_of(registry: Registry, record: AttackRecord) -> Cell:
     return cell
 
 
-def trial_of(registry: Registry, record: UtilityRecord) -> Trial:
-    """The trial that a training run's record was made from, or is to be made from."""
+def trial_of(registry: Registry, record: UtilityRecord | AuditRecord) -> Trial:
+    """The trial that the record of a training run or an audit was made from, or is to be made from."""
     axes = {kind: [getattr(record, kind).label] for kind in KINDS if kind != "attack"} | {"seed": [record.seed]}
-    axes["training"] = [from_record(record.training)]
+    axes["training"] = [record.finetuned]
     (trial,) = trials(registry, axes, public=record.public.label if record.public else "")
     return trial
 

@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bench.auditing.bounds import verdict
 from bench.errors import UsageError
 from bench.experiment.identity import identity
 from bench.records import store
-from bench.records.model import STAMP, AttackRecord, Metric, Plugin, Record, UtilityRecord
+from bench.records.model import STAMP, AttackRecord, AuditRecord, Metric, Plugin, Record, UtilityRecord
 from bench.scoring import per_example
 from bench.scoring.metrics import METRICS
 from bench.system.paths import suites_dir
@@ -74,6 +75,8 @@ def problems(record: Record, folder: Path | None = None, path: Path | None = Non
         found += _of_attack(record)
     if isinstance(record, UtilityRecord):
         found += _of_training(record)
+    if isinstance(record, AuditRecord):
+        found += _of_audit(record)
     return found
 
 
@@ -234,6 +237,19 @@ def _of_training(record: UtilityRecord) -> Iterator[str]:
     epochs = record.training.get("epochs")
     if not isinstance(epochs, int) or isinstance(epochs, bool) or epochs < 1:
         yield f"training.epochs {str(epochs)[:80]!r}: a whole number from 1 on was expected"
+
+
+def _of_audit(record: AuditRecord) -> Iterator[str]:
+    if (record.status == "ok") != (record.audited is not None):
+        yield f"status {record.status} with{'out' if record.audited is None else ''} an audited ε"
+    if record.audited is None or record.ceiling is None:
+        return
+    if not 0 <= float(record.audited) <= float(record.ceiling) + ROUNDED:
+        yield f"audited {record.audited} lies beyond its ceiling {record.ceiling}"
+    claimed = None if record.claimed_epsilon is None else float(record.claimed_epsilon)
+    wanted = verdict(claimed, float(record.audited), float(record.ceiling))
+    if record.verdict != wanted:
+        yield f"verdict {record.verdict} is not that of its numbers, which is {wanted}"
 
 
 def suite_version(name: str) -> int | None:

@@ -14,7 +14,7 @@ from bench.experiment.replay import Difference, compare
 from bench.plugins.registry import Registry
 from bench.records.ledger import Equivalence, Ledger
 from bench.records.model import COMPONENTS, AttackRecord, Record
-from bench.records.store import processor
+from bench.records.store import kind_of, processor
 
 # Kernels of numerical libraries are chosen by processor, so the last bits differ from one to another. Numbers have
 # nine decimals; what differs by more than this was computed differently.
@@ -133,5 +133,5 @@ def replayed(record: Record, new: Record, baseline: Mapping[str, Record] | None 
 
 def stratum(record: Record) -> tuple[str, ...]:
     """Records of one stratum stand for each other in a sample."""
-    attack = record.attack.name if isinstance(record, AttackRecord) else "utility"
+    attack = record.attack.name if isinstance(record, AttackRecord) else kind_of(record)
     return record.dataset.name, record.encoder.name, record.defense.name, attack

@@ -21,7 +21,7 @@ from bench.plugins.training import from_record
 from bench.records import ledger
 from bench.records.fingerprint import Reader
 from bench.records.ledger import Ledger
-from bench.records.model import AttackRecord, Record
+from bench.records.model import AttackRecord, AuditRecord, Record
 from bench.scoring import kinds
 from bench.scoring.metrics import METRICS
 from bench.system.paths import ledger_file
@@ -34,6 +34,7 @@ HOME = ROOT if IN_CHECKOUT else Path(__file__).resolve().parent.parent.parent
 COUNTED = (
     *("bench.types", "bench.arrays", "bench.system.seeds", "bench.system.text", "bench.plugins.protocol"),
     *("bench.toolkit", "bench.encoders", "bench.modalities", "bench.surfaces", "bench.training", "bench.experiment"),
+    "bench.auditing",
     *("bench.scoring.metrics", "bench.scoring.kinds", "bench.scoring.similarity", "bench.scoring.intervals"),
     *("bench.scoring.per_example", "bench.scoring.truth"),
     *("bench.isolation.view", "bench.isolation.child", "bench.attacks", "bench.defenses", "bench.datasets"),
@@ -51,6 +52,9 @@ FINETUNING = (
     *("bench.training.checkpoints:obtain", "bench.training.search:choose", "bench.experiment.trained:TrainedModel"),
     *("bench.experiment.trained:_job", "bench.encoders.finetuned:FinetunedEncoder"),
 )
+
+
+AUDIT = ("bench.experiment.audit:measure",)
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,8 @@ def entry_points(record: Record, find: Find) -> dict[str, tuple[str, ...]]:
     }
     if from_record(getattr(record, "training", None)):
         found["training"] = FINETUNING
+    if isinstance(record, AuditRecord):
+        return {**found, "audit": (*AUDIT, *modalities.entry_points(modality, *ENCODING))}
     if not isinstance(record, AttackRecord):
         return {"training": (*TRAINING, *modalities.entry_points(modality, *ENCODING)), **found}
     seen = [word for word in SURFACES if word in record.attack.sees]

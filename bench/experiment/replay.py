@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import DataError, UsageError
-from bench.experiment import identity, provenance, utility
+from bench.experiment import audit, identity, provenance, utility
 from bench.experiment.cells import Cell, Trial
 from bench.experiment.execute import Stage, execute
 from bench.isolation import process, sandbox
 from bench.plugins.registry import Registry
 from bench.records import store
-from bench.records.model import AttackRecord, Record, UtilityRecord
+from bench.records.model import AttackRecord, AuditRecord, Record, UtilityRecord
 from bench.scoring import per_example
 
 # What was asked, which a repetition takes from the record: it differs only where the record says of itself what it is
@@ -25,7 +25,10 @@ ASKED = (
     *("attacker",),
 )
 # What a repetition must give again: all that a board shows. Times, memory and versions may differ.
-MEASURED = ("status", "error", "metrics", "outcomes", "samples", "majority", "held_out", "notes", "details")
+MEASURED = (
+    *("status", "error", "metrics", "outcomes", "samples", "majority", "held_out", "notes", "details"),
+    *("claimed", "actual", "audited", "verdict", "ceiling", "delta"),
+)
 COMPARED = (*ASKED, *MEASURED)
 TIMES = "seconds"
 
@@ -68,7 +71,7 @@ def _shown(record: Record) -> dict[str, Any]:
 
 
 def open_record(path: Path) -> Record:
-    """The record of an attack or of a training run that is to be repeated."""
+    """The record of an attack, a training run or an audit that is to be repeated."""
     if not path.is_file():
         raise UsageError(f"--replay {path}: no such file; give the path of a record, a .json file in --out")
     try:
@@ -83,10 +86,10 @@ def open_record(path: Path) -> Record:
 
 
 def subject_of(registry: Registry, record: Record) -> Trial:
-    """The cell that was attacked, or the trial that was trained on."""
+    """The cell that was attacked, or the trial that was trained on or audited."""
     if isinstance(record, AttackRecord):
         return identity.cell_of(registry, record)
-    assert isinstance(record, UtilityRecord)
+    assert isinstance(record, UtilityRecord | AuditRecord)
     return identity.trial_of(registry, record)
 
 
@@ -114,6 +117,8 @@ def repeat(record: Record, registry: Registry, device: str, stage: Stage) -> Rec
 def _describe(subject: Trial, old: Record) -> Record:
     if isinstance(subject, Cell):
         return identity.describe(subject)
+    if isinstance(old, AuditRecord):
+        return identity.describe_audit(subject, old.protocol)
     assert isinstance(old, UtilityRecord)
     return identity.describe_utility(subject, old.training)
 
@@ -121,6 +126,8 @@ def _describe(subject: Trial, old: Record) -> Record:
 def _again(subject: Trial, about: Record, old: Record, device: str, limits: process.Limits, stage: Stage) -> Record:
     if isinstance(about, UtilityRecord):
         return utility.execute(subject, about, device=device, stage=stage)
+    if isinstance(about, AuditRecord):
+        return audit.execute(subject, about, device=device, stage=stage)
     assert isinstance(subject, Cell)
     assert isinstance(about, AttackRecord)
     assert isinstance(old, AttackRecord)

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from bench.errors import UsageError, unknown
 from bench.system.files import read_text
@@ -40,6 +40,7 @@ def _not_negative(value: int) -> int:
 
 Names = Annotated[list[str], BeforeValidator(_listed), AfterValidator(_not_empty)]
 Seeds = Annotated[list[int], BeforeValidator(_listed), AfterValidator(_not_empty)]
+Games = Annotated[list[Literal["pair", "canaries"]], BeforeValidator(_listed), AfterValidator(_not_empty)]
 Positive = Annotated[int, AfterValidator(_positive)]
 NotNegative = Annotated[int, AfterValidator(_not_negative)]
 
@@ -80,6 +81,17 @@ class TrainingTable(SuiteTable):
     train_epochs: Positive | None = None
 
 
+class AuditTable(SuiteTable):
+    """Sizes as those of `bench audit`."""
+
+    game: Games = Field(default=["pair", "canaries"])
+    examples: Positive | None = None
+    canaries: Positive | None = None
+    epochs: Positive | None = None
+    trials: Positive | None = None
+    public: str | None = None
+
+
 class About(BaseModel):
     """What a suite says of itself."""
 
@@ -90,6 +102,12 @@ class About(BaseModel):
     differs: str = ""
     """how its protocol differs from the paper's"""
 
+
+COMMANDS: dict[type[SuiteTable], str] = {
+    AttackTable: "bench run",
+    TrainingTable: "bench utility",
+    AuditTable: "bench audit",
+}
 
 T = TypeVar("T", bound=SuiteTable)
 M = TypeVar("M", bound=BaseModel)
@@ -120,6 +138,10 @@ def read_training(path: Path) -> Suite[TrainingTable]:
     return _read(path, TrainingTable)
 
 
+def read_audits(path: Path) -> Suite[AuditTable]:
+    return _read(path, AuditTable)
+
+
 def _read(path: Path, kind: type[T]) -> Suite[T]:
     content = _content(path)
     about = read_about(path)
@@ -143,14 +165,14 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 def _check_keys(path: Path, kind: type[SuiteTable], keys: list[str]) -> None:
-    """A suite is for `bench run` or for `bench utility`; the keys tell which."""
-    other = TrainingTable if kind is AttackTable else AttackTable
-    command = "bench utility" if other is TrainingTable else "bench run"
+    """A suite is for one of three commands; the keys tell which."""
     for key in keys:
         if key in kind.model_fields:
             continue
-        if key in other.model_fields:
-            raise UsageError(f"{path}: {key} is a key of suites for `{command} --suite`, which is how to run this one")
+        for other, command in COMMANDS.items():
+            if key in other.model_fields:
+                said = f"{key} is a key of suites for `{command} --suite`, which is how to run this one"
+                raise UsageError(f"{path}: {said}")
         raise unknown(f"key in suite {path.name}", key, [*kind.model_fields, *About.model_fields, "cells"])
 
 

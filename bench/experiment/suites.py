@@ -16,6 +16,8 @@ from bench.system.paths import suites_dir
 
 # What a suite has kept in its records of the first seed.
 KEPT = ("samples", "answers")
+# What a suite of audits may say of its games.
+AUDIT_SIZES = ("examples", "canaries", "epochs", "trials")
 # What a suite for submissions says, whatever protocol an attack declares.
 FIXED = ("examples", "epochs", "candidates", "coverage", "split")
 
@@ -64,6 +66,23 @@ def trials_from_suite(registry: Registry, name: str) -> list[tuple[Trial, int | 
         found += [(dataclasses.replace(trial, suite=suite.tag), table.train_epochs) for trial in some]
     if not found:
         raise UsageError(f"{suite.path}: names no trials; it needs [[cells]] tables, or none at all")
+    return found
+
+
+def audits_from_suite(registry: Registry, name: str) -> list[tuple[Trial, dict[str, Any]]]:
+    """The audits of a suite: each trial with the game and the sizes that the file names."""
+    from bench.experiment.suite_file import read_audits
+
+    suite = read_audits(find_suite(name))
+    found: list[tuple[Trial, dict[str, Any]]] = []
+    for table in suite.tables:
+        given = table.given()
+        sizes = {size: given[size] for size in AUDIT_SIZES if size in given}
+        with _named(suite.path):
+            axes = {axis: given.get(axis) for axis in AXES if axis not in ("attack", "training")}
+            some = trials(registry, axes, public=table.public or "")
+        for trial in some:
+            found += [(dataclasses.replace(trial, suite=suite.tag), {"game": game, **sizes}) for game in table.game]
     return found
 
 

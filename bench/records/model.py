@@ -1,4 +1,4 @@
-"""What a record is: the result of one attack or of one training run, and all that it was made from.
+"""What a record is: the result of one attack, training run or audit, and all that it was made from.
 
 Records are immutable, and checked when they are made or read.
 """
@@ -20,7 +20,7 @@ from bench.records.values import MOST, Number, Options, Part, Plain, rounded
 
 SCHEMA = 2
 # What `code` names: the parts of this project and of plugins that decide a record's numbers.
-COMPONENTS = ("setup", "surface", "encoder", "defense", "attack", "dataset", "scoring", "training")
+COMPONENTS = ("setup", "surface", "encoder", "defense", "attack", "dataset", "scoring", "training", "audit")
 # When a cell ended; such texts can be compared.
 STAMP = "%Y-%m-%dT%H:%M:%SZ"
 # The name of a suite becomes that of a file.
@@ -186,7 +186,7 @@ class MeasuredUtility(Part):
 
 
 class Record(Part):
-    """What records of attacks and of training have in common."""
+    """What records of attacks, training and audits have in common."""
 
     schema_version: Literal[2] = Field(2, alias="schema")
     id: str
@@ -277,6 +277,44 @@ class UtilityRecord(Record):
     def _beside(self) -> Self:
         if missing := sorted(self.metrics.keys() - self.majority.keys()):
             raise ValueError(f"majority: {missing[0]} is missing")
+        return self
+
+
+class AuditSizes(Part):
+    """The protocol of an audit: which game, and how much was played."""
+
+    game: Literal["pair", "canaries"]
+    examples: int
+    """examples of each data set: the one that differs and its partners, or all canaries"""
+    epochs: int
+    """encodings of each"""
+    trials: int | None = None
+    """runs of each of two neighbouring data sets"""
+    delta: float | None = None
+    """at which a defense that claims no ε is audited"""
+
+
+class AuditRecord(Record):
+    """An experiment that bounds a defense's ε from below."""
+
+    protocol: AuditSizes
+    claimed_epsilon: Number = Field(None, alias="claimed")
+    """None: the defense claims none"""
+    actual_epsilon: Number = Field(None, alias="actual")
+    """what an accountant finds"""
+    audited: Number = None
+    """ε is at least this, with 95 % confidence"""
+    verdict: Literal["refuted", "consistent", "vacuous"] | None = None
+    ceiling: Number = None
+    """what a perfect distinguisher would have shown in this audit"""
+    delta: float | None = None
+    details: Plain = Field(default_factory=dict)
+    """the pair and statistic that were chosen, and what was counted"""
+
+    @model_validator(mode="after")
+    def _judged(self) -> Self:
+        if self.status == "ok" and self.audited is not None and self.verdict is None:
+            raise ValueError("verdict: refuted, consistent or vacuous was expected beside an audited ε")
         return self
 
 

@@ -14,13 +14,14 @@ from pydantic import ValidationError
 
 from bench.errors import BenchError, DataError
 from bench.plugins.training import FINETUNED
-from bench.records.model import SCHEMA, AttackRecord, Record, UtilityRecord
+from bench.records.model import SCHEMA, AttackRecord, AuditRecord, Record, UtilityRecord
 from bench.system.files import read_text, write_text
 from bench.system.validation import explain
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "sentence-transformers", "hideseek")
-# Records of training lie in a folder of their own below those of attacks.
-UTILITY = "utility"
+# Records of training and of audits lie in folders of their own below those of attacks.
+UTILITY, AUDIT = "utility", "audit"
+FOLDERS = ("", UTILITY, AUDIT)
 
 R = TypeVar("R", bound=Record)
 
@@ -28,13 +29,19 @@ log = logging.getLogger(__name__)
 
 
 def path_of(folder: Path, record: Record) -> Path:
-    place = folder / UTILITY if isinstance(record, UtilityRecord) else folder
-    return place / f"{configuration(record)}.s{record.seed}.{record.id}.json"
+    return folder / kind_of(record) / f"{configuration(record)}.s{record.seed}.{record.id}.json"
+
+
+def kind_of(record: Record) -> str:
+    """The folder that records of its kind lie in."""
+    if isinstance(record, AuditRecord):
+        return AUDIT
+    return UTILITY if isinstance(record, UtilityRecord) else ""
 
 
 def configuration(record: Record) -> str:
     """The names of a record's parts, by which its file begins."""
-    last = record.attack.name if isinstance(record, AttackRecord) else UTILITY
+    last = record.attack.name if isinstance(record, AttackRecord) else kind_of(record)
     trained = f"-{FINETUNED}" if record.finetuned else ""
     return ".".join((record.dataset.name, f"{record.encoder.name}{trained}", record.defense.name, last))
 
@@ -55,7 +62,7 @@ def for_suite(record: R, suite: tuple[str, int] | None) -> R:
     return record.replace(suites={**record.suites, suite[0]: suite[1]})
 
 
-def parse(path: Path) -> AttackRecord | UtilityRecord:
+def parse(path: Path) -> AttackRecord | UtilityRecord | AuditRecord:
     """The record in a file; DataError says in one line what keeps it from being one."""
     try:
         found = json.loads(read_text(path))
@@ -65,14 +72,20 @@ def parse(path: Path) -> AttackRecord | UtilityRecord:
         raise DataError(f"{path}: not a record, which is a JSON object")
     if found.get("schema") != SCHEMA:
         raise DataError(f"{path}: a record of schema {found.get('schema')!r}; this version reads {SCHEMA}")
-    kind = UtilityRecord if "training" in found and "attack" not in found else AttackRecord
+    kind = AttackRecord if "attack" in found else _kind_without_attack(found)
     try:
         return kind.model_validate(found)
     except ValidationError as error:
         raise DataError(f"{path}: {explain(error)}") from error
 
 
-def read(path: Path) -> AttackRecord | UtilityRecord | None:
+def _kind_without_attack(found: dict[str, Any]) -> type[AttackRecord | UtilityRecord | AuditRecord]:
+    if "training" in found:
+        return UtilityRecord
+    return AuditRecord if "verdict" in found else AttackRecord
+
+
+def read(path: Path) -> AttackRecord | UtilityRecord | AuditRecord | None:
     """The record in a file, or None with a warning if the file is damaged."""
     try:
         return parse(path)
@@ -81,17 +94,21 @@ def read(path: Path) -> AttackRecord | UtilityRecord | None:
         return None
 
 
-def read_all(folder: Path) -> list[AttackRecord | UtilityRecord]:
+def read_all(folder: Path) -> list[AttackRecord | UtilityRecord | AuditRecord]:
     """All records of a folder, those of attacks first."""
     return list(read_files(folder).values())
 
 
-def read_files(folder: Path) -> dict[Path, AttackRecord | UtilityRecord]:
+def read_files(folder: Path) -> dict[Path, AttackRecord | UtilityRecord | AuditRecord]:
     """The same by file."""
     if not folder.is_dir():
         raise BenchError(f"{folder}: no such folder; run some cells first, with --out {folder}")
-    paths = [*sorted(folder.glob("*.json")), *sorted((folder / UTILITY).glob("*.json"))]
-    return {path: record for path in paths if (record := read(path)) is not None}
+    return {path: record for path in files(folder) if (record := read(path)) is not None}
+
+
+def files(folder: Path) -> list[Path]:
+    """The files of all records, those of attacks first."""
+    return [path for kind in FOLDERS for path in sorted((folder / kind).glob("*.json"))]
 
 
 @lru_cache(maxsize=1)

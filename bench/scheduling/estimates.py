@@ -13,7 +13,7 @@ from bench.errors import DataError
 from bench.records import store
 from bench.records.model import AttackRecord, Record
 
-# The name of a record's file: dataset, encoder, defense and attack (or `utility`); seed; id.
+# The name of a record's file: dataset, encoder, defense and attack (or `utility`, `audit`); seed; id.
 FILE_NAME = re.compile(r"(.+)\.s-?\d+\.\w{16}\.json")
 # Records of one configuration that are read: enough for a median; a folder of thousands is not read for an estimate.
 MOST_READ = 5
@@ -30,7 +30,7 @@ class ResourceHistory:
 
     def __init__(self, folder: Path):
         self._files: dict[str, list[Path]] = {}
-        for path in (*sorted(folder.glob("*.json")), *sorted((folder / store.UTILITY).glob("*.json"))):
+        for path in store.files(folder):
             if match := FILE_NAME.fullmatch(path.name):
                 self._files.setdefault(match[1], []).append(path)
         self._by_configuration: dict[str, list[Resources]] = {}
@@ -111,7 +111,7 @@ def format_duration(seconds: float | None) -> str:
 
 
 def _attack(about: Record) -> str:
-    return about.attack.name if isinstance(about, AttackRecord) else store.UTILITY
+    return about.attack.name if isinstance(about, AttackRecord) else store.kind_of(about)
 
 
 def _read(paths: list[Path]) -> list[Resources]:

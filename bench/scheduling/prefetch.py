@@ -19,7 +19,7 @@ from bench.experiment.cells import Cell, Trial
 from bench.modalities.text import encode_texts
 from bench.plugins.protocol import Protocol
 from bench.records.model import Record
-from bench.scheduling.tasks import AttackTask, Task
+from bench.scheduling.tasks import AttackTask, AuditTask, Task
 from bench.system.seeds import generator
 
 # Of the machine, and not of a cell: the run ends, and goes on when there is room.
@@ -81,6 +81,8 @@ def _add(wanted: TextsToEncode, task: Task[Record]) -> None:
     if isinstance(task, AttackTask):
         _add_attacked(wanted, task)
         return
+    if isinstance(task, AuditTask):
+        return  # a few sentences, which it draws when it runs
     for split in ("train", "dev"):
         wanted.texts |= dict.fromkeys(setup.load(task.subject.dataset.plugin, split)[0].texts)
     wanted.complete |= {"train", "dev"}

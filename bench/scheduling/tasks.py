@@ -1,4 +1,4 @@
-"""The two kinds of work that a scheduler hands out: an attack on a cell, and a training run that measures utility.
+"""The kinds of work that a scheduler hands out: an attack on a cell, a training run that measures utility, an audit.
 
 A task is pickled as a `PickledTask`, its description in plain values: a plugin that was loaded from a file cannot be
 pickled, and a worker on another machine has to make the plugins itself anyway.
@@ -14,12 +14,12 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from bench.errors import BenchError
-from bench.experiment import identity, utility
+from bench.experiment import audit, identity, utility
 from bench.experiment.cells import Cell, Trial
 from bench.experiment.execute import Result, Scenes, Stage, execute, release_of
 from bench.isolation.process import Limits
 from bench.plugins.registry import Registry
-from bench.records.model import AttackRecord, Record, UtilityRecord
+from bench.records.model import AttackRecord, AuditRecord, AuditSizes, Record, UtilityRecord
 from bench.scoring import per_example
 from bench.training.frozen import Training
 
@@ -50,7 +50,7 @@ class Task(ABC, Generic[R]):
     @property
     @abstractmethod
     def subject(self) -> Trial:
-        """The cell that is attacked, or the trial that is trained."""
+        """The cell that is attacked, or the trial that is trained or audited."""
 
     @property
     @abstractmethod
@@ -146,6 +146,40 @@ class TrainingTask(Task[UtilityRecord]):
 
 
 @dataclass(frozen=True)
+class AuditTask(Task[AuditRecord]):
+    """An experiment that bounds a defense's ε from below."""
+
+    trial: Trial
+    sizes: AuditSizes
+    noun = "audits"
+
+    @cached_property
+    def about(self) -> AuditRecord:
+        return identity.describe_audit(self.trial, self.sizes)
+
+    @property
+    def subject(self) -> Trial:
+        return self.trial
+
+    @property
+    def title(self) -> str:
+        return f"{self.trial.title} audit ({self.sizes.game})"
+
+    @property
+    def group(self) -> str:
+        return self.about.id
+
+    def execute(self, environment: Environment) -> Result:
+        return Result(audit.execute(self.trial, self.about, device=environment.device, stage=environment.stage))
+
+    def answered_by(self, record: Record) -> bool:
+        return isinstance(record, AuditRecord)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PickledTask, (self.about, {})
+
+
+@dataclass(frozen=True)
 class PickledTask:
     """A task as it travels to a worker."""
 
@@ -161,6 +195,8 @@ class PickledTask:
         elif isinstance(self.about, UtilityRecord):
             trial = identity.trial_of(registry, self.about)
             task = TrainingTask(trial) if trial.training else TrainingTask(trial, Training(**self.about.training))
+        elif isinstance(self.about, AuditRecord):
+            task = AuditTask(identity.trial_of(registry, self.about), self.about.protocol)
         found = task.about
         if (found.id, found.code) != (self.about.id, self.about.code):
             what = "other code" if found.id == self.about.id else f"another cell ({found.id})"

@@ -7,8 +7,9 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from bench.board.columns import Column
-from bench.board.record_columns import RecordLine, attack_csv, utility_csv
+from bench.board.columns import Column, Row
+from bench.board.record_columns import AUDITS, RecordLine, attack_csv, utility_csv
+from bench.records.model import AuditRecord
 
 # What begins a formula in a spreadsheet, also behind a tab or a line's end.
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -22,7 +23,11 @@ def utility(lines: Sequence[RecordLine]) -> str:
     return _written(utility_csv(lines), lines)
 
 
-def _written(columns: Sequence[Column[RecordLine]], lines: Sequence[RecordLine]) -> str:
+def audits(records: Sequence[AuditRecord]) -> str:
+    return _written(AUDITS, records)
+
+
+def _written(columns: Sequence[Column[Row]], lines: Sequence[Row]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")  # None is left empty
     writer.writerow([column.key for column in columns])

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from bench.board.model import Board, BoardCell, DefenseRow
+from bench.board.model import AuditRow, Board, BoardCell, DefenseRow
 from bench.board.render import table_figures
 from bench.board.render.plotting import (
     Curve,
@@ -38,6 +38,7 @@ def draw(board: Board) -> dict[str, str | bytes]:
         "success-epsilon": success_epsilon,
         "recall-mk": recall_mk,
         "heatmap": table_figures.heatmap,
+        "audits": audits,
         "reconstructions": table_figures.reconstructions,
     }
     found: dict[str, str | bytes] = {}
@@ -45,6 +46,36 @@ def draw(board: Board) -> dict[str, str | bytes]:
         for ending, content in (make(board) or {}).items():
             found[f"pictures/{name}.{ending}"] = content
     return found
+
+
+def audits(board: Board) -> dict[str, bytes] | None:
+    """What is claimed against what an experiment shows, by the strongest game: above the diagonal, claims are false."""
+    strongest: dict[tuple[str, str, str], AuditRow] = {}
+    for row in sorted(board.audits, key=lambda row: row.audited):
+        if row.claimed is not None:
+            strongest[row.target] = row
+    if not strongest:
+        return None
+    names = sorted({parse_label(key[2])[0] for key in strongest})
+    look = styles(names)
+
+    def put(figure: Any) -> None:
+        axis = figure.subplots()
+        claims = [row.claimed or 0.0 for row in strongest.values()]
+        low, high = min(claims) / 2, max(*claims, *(row.ceiling for row in strongest.values())) * 2
+        axis.plot([low, high], [low, high], color="0.5", lw=0.8, zorder=1)
+        for name in names:
+            here = [row for key, row in sorted(strongest.items()) if parse_label(key[2])[0] == name]
+            # A bound of 0 has no place on a logarithmic axis: it stands at the foot.
+            some = [(row.claimed or 0.0, max(row.audited, low)) for row in here]
+            axis.plot(*zip(*some, strict=True), **{**look[name], "linestyle": "none", "markerfacecolor": "white"},
+                      label=name, zorder=3)  # fmt: skip
+        axis.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low * 0.9, high))
+        axis.set(xlabel="ε claimed", ylabel="ε that an experiment shows to be the least, 95 % confidence")
+        axis.text(high / 1.1, high / 1.6, "above the line: refuted", ha="right", fontsize=7, color="0.35")
+        axis.legend(fontsize=7, frameon=False, loc="lower right")
+
+    return rendered(put, 4.6, 4.0)
 
 
 def leakage_utility(board: Board) -> dict[str, bytes] | None:

@@ -67,7 +67,8 @@ def _explanation(board: Board, name: str, rows: list[DefenseRow]) -> str:
         said.append(f"{suite.stale} of its {suite.records} records are stale.")
     if any(row.epsilon for row in rows):
         said.append(
-            "The actual ε covers everything that attack observed; where no attack beats guessing (≈) we show the largest."
+            "The actual ε covers everything that attack observed; "
+            "where no attack beats guessing (≈) we show the largest."
         )
     said += [_sentence(mark) for mark in marks_of_worst_cases(rows)]
     return " ".join(said)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bench.board import formats
-from bench.board.columns import CELLS, DEFENSES, UTILITY, UtilityLine, legend, shown
+from bench.board.columns import AUDITS, CELLS, DEFENSES, UTILITY, UtilityLine, legend, shown
 from bench.board.marks import cell_marks, used_marks
 from bench.board.model import (
+    AuditRow,
     Board,
     BoardCell,
     DefenseRow,
@@ -28,6 +29,8 @@ noted, tells them apart at 95 %. A value is a mean over seeds with its 95 % inte
 independent, although they draw from the same data. Beside it stand the random level and the attack's seconds. Protocols
 (private examples × encodings of each) are never averaged over."""
 UTILITIES = """A value is a mean over seeds, with their standard deviation where there are several."""
+GAMES = """An audit tells apart what a defense promises to keep apart, and bounds its ε from below with 95 % confidence.
+A bound above the claim refutes it; one below it proves nothing, since a better experiment may show more."""
 SHOW = (
     "The legend at the end explains columns, marks and metrics; `bench show ID` prints how a number was made and the \
 command that repeats it."
@@ -40,15 +43,18 @@ def suite_page(board: Board, name: str) -> list[Block]:
     cells = [c for c in board.cells if name in c.suites]
     rows = [row for row in board.defenses if row.suite == name]
     utility = [u for u in board.utility if name in u.suites]
+    audits = [a for a in board.audits if name in a.suites]
     blocks: list[Block] = [Heading(title, 1), *([Text(suite.title)] if suite.title else [])]
-    blocks.append(Text(f"{MADE}{ATTACKS if cells else UTILITIES}\n{SHOW}"))
+    blocks.append(Text(f"{MADE}{ATTACKS if cells else UTILITIES if utility else GAMES}\n{SHOW}"))
     blocks.append(Items(list(_state(name, suite))))
-    for place in sorted({c.place for c in cells} | {u.place for u in utility}):
+    for place in sorted({row.place for some in (cells, utility, audits) for row in some}):
         blocks += [Heading(", ".join(place)), *_missing(suite, place)]
         blocks += _attacked([r for r in rows if r.place == place], [c for c in cells if c.place == place])
         trained = [u for u in utility if u.place == place]
         blocks += [Heading("Utility", 3), _utility_table(trained)] if trained else []
-    return [*blocks, *_theirs_and_ours(board, name), *_legend(rows, cells, utility)]
+        played = [a for a in audits if a.place == place]
+        blocks += [Heading("Audits", 3), _audit_table(played)] if played else []
+    return [*blocks, *_theirs_and_ours(board, name), *_legend(rows, cells, utility, audits)]
 
 
 def _attacked(rows: Sequence[DefenseRow], cells: Sequence[BoardCell]) -> list[Block]:
@@ -180,6 +186,11 @@ def _utility_table(rows: Sequence[UtilityRow]) -> Table:
     return Table([column.title for column in columns], cells)
 
 
+def _audit_table(rows: Sequence[AuditRow]) -> Table:
+    columns = shown(AUDITS, rows)
+    return Table([column.title for column in columns], [[column.text(row) for column in columns] for row in rows])
+
+
 def _printed(number: PrintedValue) -> str:
     random = "" if number.random is None else f" ({number.random:.3f})"
     return formats.spread(number.value, number.deviation) + random
@@ -221,7 +232,9 @@ def _lost(cell: BoardCell) -> str:
     return cell_marks(cell, ("failed", "stale"))
 
 
-def _legend(rows: Sequence[DefenseRow], cells: Sequence[BoardCell], utility: Sequence[UtilityRow]) -> list[Block]:
+def _legend(
+    rows: Sequence[DefenseRow], cells: Sequence[BoardCell], utility: Sequence[UtilityRow], audits: Sequence[AuditRow]
+) -> list[Block]:
     """One sentence for each column, mark and metric of the tables above."""
     lines = [UtilityLine(row, metric, summary) for row in utility for metric, summary in row.metrics.items()]
     columns: list[str] = []
@@ -229,5 +242,7 @@ def _legend(rows: Sequence[DefenseRow], cells: Sequence[BoardCell], utility: Seq
         columns += legend([*shown(DEFENSES, rows), *shown(CELLS, cells, "metrics")])
     if lines:
         columns += legend(shown(UTILITY, lines))
+    if audits:
+        columns += legend(shown(AUDITS, audits))
     said = [*dict.fromkeys(columns), *legend([], used_marks(cells, utility), _metric_names(cells))]
     return [Heading("Legend"), Items(said)]

@@ -119,5 +119,5 @@ def test_a_folder_is_read_by_kind_and_damaged_files_are_left_out(
     attack, utility = attack_record(), utility_record("none", 0.9)
     write_records(tmp_path, attack, utility)
     write_damaged(tmp_path, "broken", attack, seed="three")
-    assert select.read(tmp_path) == ([attack], [utility])
+    assert select.read(tmp_path) == ([attack], [utility], [])
     assert "broken.json" in caplog.text
