@@ -112,7 +112,7 @@ def _attack_table(records: Sequence[AttackRecord], names: Sequence[str], width: 
         title += f" among {data.candidates:,} candidates"
     lines = [RecordLine(record) for record in records]
     columns = all_metrics(lines, names) if names else leak_only(lines)
-    private = "ε claimed → accounted; " if any(column.key == "budget" for column in columns) else ""
+    private = "ε claimed → actual; " if any(column.key == "budget" for column in columns) else ""
     value = "value (random guess); " if names else ""
     first = names[0] if names else "leak"
     rows = []

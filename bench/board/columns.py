@@ -75,7 +75,7 @@ def _utility(metrics: dict[str, UtilitySummary]) -> str:
     return "\n".join(lines) or "–"
 
 
-EPSILON = "the privacy budget ε that the defense claims, and the one that an accountant finds"
+EPSILON = "the privacy budget ε that the defense claims, and the actual one, which an accountant finds"
 ORIGIN = (
     "whose word it is: self-reported by who ran it, replayed with the same result, or made by CI with an attestation; "
     "of several records the weakest"
@@ -85,7 +85,7 @@ DEFENSES: tuple[Column[DefenseRow], ...] = (
     Column("tier", "tier", "defenses that a bootstrap over private examples does not tell apart by their worst cases "
            "share a tier; 1 hides best", lambda r: r.tier, empty="–", numeric=True),
     Column("defense", "defense", "the defense, with the options that differ from its defaults", lambda r: r.defense),
-    Column("epsilon", "ε claimed → accounted", f"{EPSILON}, after as many encodings as the strongest attack saw, for "
+    Column("epsilon", "ε claimed → actual", f"{EPSILON}, after as many encodings as the strongest attack saw, for "
            "the most exposed example", lambda r: r.epsilon, formats.epsilon, numeric=True, optional=True),
     Column("audited", "ε audited", "the ε that an experiment shows to be the least, with 95 % confidence: the highest "
            "bound of any game, mean over seeds", lambda r: r.audited, lambda v: f"≥ {formats.bound(v)}", numeric=True,
@@ -119,7 +119,7 @@ CELLS: tuple[Column[BoardCell], ...] = (
            tables=_FLAT),
     Column("protocol", "protocol", "private examples × encodings of each, and what differs from the defaults",
            lambda c: c.protocol, tables=_BOTH),
-    Column("epsilon", "ε claimed → accounted", f"{EPSILON} for what the attack sees", lambda c: c.epsilon,
+    Column("epsilon", "ε claimed → actual", f"{EPSILON} for what the attack sees", lambda c: c.epsilon,
            formats.epsilon, numeric=True, tables=_FLAT),
     Column("attack_s", "seconds", "how long the attack took, mean over seeds", lambda c: c.cost.attack_s,
            formats.seconds, numeric=True, tables=_FLAT),
@@ -155,7 +155,7 @@ def _utility_records(row: UtilityRow) -> str:
 UTILITY: tuple[Column[UtilityLine], ...] = (
     Column("defense", "defense", "the defense, with the options that differ from its defaults",
            lambda u: u.row.defense),
-    Column("epsilon", "ε claimed → accounted", EPSILON, lambda u: u.row.epsilon,
+    Column("epsilon", "ε claimed → actual", EPSILON, lambda u: u.row.epsilon,
            formats.epsilon, numeric=True),
     Column("metric", "metric", "the task's own metric, on dev data", lambda u: u.metric),
     Column("epochs", "epochs", "passes over the data in training", lambda u: u.row.epochs, numeric=True),
@@ -176,7 +176,7 @@ AUDITS: tuple[Column[AuditRow], ...] = (
     Column("protocol", "game", "pair: two neighbouring data sets; canaries: one run; examples × encodings of each, "
            "runs of each of the two data sets", lambda a: a.protocol),
     Column("claimed", "ε claimed", "what the defense promises", lambda a: a.claimed, formats.bound, "–", numeric=True),
-    Column("actual", "ε accounted", "what an accountant finds", lambda a: a.actual, formats.bound, "–", numeric=True),
+    Column("actual", "ε actual", "what an accountant finds", lambda a: a.actual, formats.bound, "–", numeric=True),
     Column("audited", "ε audited", "the ε that the experiment shows to be the least, with 95 % confidence in each of "
            "its seeds; their mean", lambda a: a.audited, lambda v: f"≥ {formats.bound(v)}", numeric=True),
     Column("ceiling", "of at most", "what a perfect distinguisher would have shown in so many runs",

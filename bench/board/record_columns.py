@@ -72,7 +72,7 @@ RECORDS: tuple[Column[RecordLine], ...] = (
            lambda r: r.record.training["epochs"] if isinstance(r.record, UtilityRecord) else None, tables=_UTILITY),
     Column("epsilon", "ε claimed", "the privacy budget that the defense claims",
            lambda r: r.record.claimed and r.record.claimed.epsilon, tables=_CSV),
-    Column("accounted_epsilon", "ε accounted", "the privacy budget that an accountant finds",
+    Column("accounted_epsilon", "ε actual", "the privacy budget that an accountant finds",
            lambda r: r.record.accounted and r.record.accounted.epsilon, tables=_CSV),
 )  # fmt: skip
 # Behind the metrics.
@@ -139,7 +139,7 @@ AUDITS: tuple[Column[AuditRecord], ...] = (
            audit_protocol),
     Column("claimed", "ε claimed", "what the defense promises", lambda r: r.claimed_epsilon, formats.bound, "–",
            numeric=True),
-    Column("actual", "ε accounted", "what an accountant finds", lambda r: r.actual_epsilon, formats.bound, "–",
+    Column("actual", "ε actual", "what an accountant finds", lambda r: r.actual_epsilon, formats.bound, "–",
            numeric=True),
     Column("audited", "ε at least", "what the experiment shows, with 95 % confidence", lambda r: r.audited,
            formats.bound, "–", numeric=True),

@@ -198,7 +198,7 @@ def success_epsilon(board: Board) -> dict[str, bytes] | None:
             curves(axis, len(ticks), protocol_curves(found, look))
             said = [f"{short_number(t)} → {epsilon_range(steps[t])}" for t in ticks]
             axis.set_xticks(range(len(ticks)), said, fontsize=6.5, rotation=90)
-            axis.set(xlabel="ε claimed → ε that holds, by protocol", ylabel="leak")
+            axis.set(xlabel="ε claimed → actual ε, by protocol", ylabel="leak")
             axis.set_title(one_line(f"{dataset}, {encoder}: {kind}", 60))
 
     rows = -(-len(panels) // 2)

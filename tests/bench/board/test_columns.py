@@ -52,7 +52,7 @@ def test_a_board_explains_the_columns_marks_and_metrics_that_it_shows() -> None:
         "recall: share of all",
     ):
         assert f"- {said}" in rows
-    assert "ε claimed → accounted: the privacy budget" in rows
+    assert "ε claimed → actual: the privacy budget" in rows
     assert "↑" not in rows
     assert "mse" not in rows
     assert "\\item{} tier: defenses that" in made["boards/adhoc.tex"].decode()

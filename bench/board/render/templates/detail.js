@@ -44,7 +44,7 @@ const facts = (cell) => {
     ["Attacker sees", cell.sees.join(", ")],
     ["Protocol", `${cell.protocol}; seeds ${cell.seeds.join(", ")}`],
     ["Random level", known(cell.random) && `${exact(cell.random)}${chance}`],
-    ["ε claimed → accounted", claim(cell.epsilon)],
+    ["ε claimed → actual", claim(cell.epsilon)],
     ["Time and memory of a run", cost.join(", ")],
     ["Suites", cell.suites.join(", ")],
     ["Stronger attack", cell.stronger],
