@@ -16,6 +16,8 @@ from bench.types import Key
 
 # Elements of noise that its density is learnt from.
 NOISE = 200_000
+# How many times the mean square of a mean must be what chance makes it, to be taken for more.
+SIGNIFICANT = 3.0
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,6 @@ class Run:
     labels: Floats
     key: Key
     notes: dict[str, Any]
-
-    @property
-    def clean(self) -> Floats:
-        """The encodings without their noise."""
-        found: Floats = self.encodings if self.key.noise is None else self.encodings - self.key.noise
-        return found
 
 
 @dataclass(frozen=True)
@@ -53,18 +49,20 @@ class Noise:
     scale: float
 
     @classmethod
-    def learnt(cls, runs: list[Run]) -> Noise | None:
-        """The likelier of the two densities; None where encodings have no noise, or masks hide what it was added to."""
-        noises = [run.key.noise for run in runs if run.key.noise is not None and run.key.mask is None]
-        if len(noises) < len(runs):
-            return None
-        drawn = np.concatenate([noise.ravel() for noise in noises])[:NOISE].astype(np.float64)
-        absolute, deviation = float(np.abs(drawn).mean()), float(np.sqrt(np.mean(drawn**2)))
+    def learnt(cls, noises: list[Floats]) -> Noise | None:
+        """The likelier of the two densities; None where nothing is random."""
+        rows = np.concatenate(noises)
+        rows = rows[: max(2, NOISE // rows.shape[1])].astype(np.float64)
+        deviation = float(np.sqrt(np.mean(rows**2)))
         if deviation == 0:
             return None
+        # Coordinates may differ in scale, where noise lies in a few directions: each is judged by its own.
+        each = np.sqrt(np.mean(rows**2, axis=0))
+        drawn = rows[:, each > 1e-9 * deviation] / each[each > 1e-9 * deviation]
+        absolute = float(np.abs(drawn).mean())
         # Log-likelihoods for each element, each density at its own best scale.
-        laplace, gaussian = -np.log(2 * absolute) - 1, -np.log(deviation * np.sqrt(2 * np.pi)) - 0.5
-        return cls("laplace", absolute) if laplace > gaussian else cls("gaussian", deviation)
+        laplace, gaussian = -np.log(2 * absolute) - 1, -0.5 * np.log(2 * np.pi) - 0.5
+        return cls("laplace", deviation * absolute) if laplace > gaussian else cls("gaussian", deviation)
 
     def log_density(self, rows: Floats, means: Floats) -> Floats:
         """rows × means, but for a constant."""
@@ -76,6 +74,28 @@ class Noise:
 
         absolute: Floats = (cdist(rows, means, "cityblock") / -self.scale).astype(np.float32)
         return absolute
+
+
+def random_parts(runs: list[Run]) -> list[Floats] | None:
+    """The random part of every encoding in runs on the same data; None where there is no noise, or masks hide what it
+    was added to.
+
+    A key's noise may hold what is always the same for an example, such as what a projection takes away. Where the mean
+    over runs is more than chance makes it, it is taken off.
+    """
+    noises = [run.key.noise for run in runs if run.key.noise is not None and run.key.mask is None]
+    if len(noises) < len(runs):
+        return None
+    means = []
+    for noise, run in zip(noises, runs, strict=True):
+        sums = np.zeros((run.key.owner.max() + 1, noise.shape[1]), dtype=np.float64)
+        np.add.at(sums, run.key.owner, noise)
+        means.append(sums / np.maximum(np.bincount(run.key.owner), 1)[:, None])
+    stacked = np.stack(means)
+    always, chance = stacked.mean(axis=0), stacked.var(axis=0) / len(runs)
+    if np.mean(always**2) <= SIGNIFICANT * np.mean(chance):
+        return noises
+    return [(noise - always[run.key.owner]).astype(np.float32) for noise, run in zip(noises, runs, strict=True)]
 
 
 def claim(notes: dict[str, Any]) -> tuple[float | None, float | None, float | None]:

@@ -14,12 +14,14 @@ import numpy as np
 
 from bench.arrays import Floats
 from bench.auditing import bounds
-from bench.auditing.mechanism import Mechanism, Noise, Run
+from bench.auditing.mechanism import Mechanism, Run
 from bench.auditing.outcome import Outcome, largest
-from bench.auditing.statistics import Comparison, LikelihoodRatio
+from bench.auditing.statistics import Comparison, LikelihoodRatio, repeats
 
 # Runs of each data set from which statistics are learnt, and further ones that choose threshold, statistic and pair.
 LEARN, REHEARSE = 20, 250
+# Where every epoch is the same, a run shows one draw only.
+LEARN_ONCE = 400
 # Thresholds that are tried in rehearsals.
 THRESHOLDS = 400
 # What the norm of a chosen vector is a multiple of, so that every clip bound cuts it to exactly that bound.
@@ -94,7 +96,8 @@ def play(
     runs: list[Run] = []
     for pair in pairs:
         stage(f"rehearsing with {pair.name}")
-        learnt = tuple(_runs(mechanism, pair, side, LEARN, rng) for side in (0, 1))
+        count = LEARN_ONCE if repeats(_runs(mechanism, pair, 0, 1, rng)[0].encodings) else LEARN
+        learnt = tuple(_runs(mechanism, pair, side, count, rng) for side in (0, 1))
         runs += learnt[0]
         found += _rehearsed(mechanism, pair, (learnt[0], learnt[1]), private_labels, trials, delta, rng)
     best = max(found, key=lambda each: each.expected)
@@ -132,11 +135,10 @@ def _rehearsed(
     rng: np.random.Generator,
 ) -> list[Distinguisher]:
     """What every statistic promises for a pair."""
-    noise = Noise.learnt([*learnt[0], *learnt[1]])
     statistics: dict[str, Callable[[Run], float]] = {}
-    if noise is not None:
-        ratio = LikelihoodRatio.learnt(noise, learnt, private_labels, rng)
-        statistics[f"likelihood ratio ({noise.family})"] = ratio.score
+    ratio = LikelihoodRatio.learnt(learnt, private_labels, rng)
+    if ratio is not None:
+        statistics[f"likelihood ratio ({ratio.noise.family})"] = ratio.score
     else:
         first, second = (vectors[:1] for vectors in pair.vectors)
         for comparison in Comparison.learnt([*learnt[0], *learnt[1]], pair.sample):

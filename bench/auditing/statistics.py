@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.arrays import Floats
-from bench.auditing.mechanism import Noise, Run
+from bench.arrays import Floats, Ints
+from bench.auditing.mechanism import Noise, Run, random_parts
 
 # Noise-free encodings by which weights and partners are marginalised, for each hypothesis.
 SAMPLES = 32
@@ -35,17 +35,24 @@ class LikelihoodRatio:
 
     @classmethod
     def learnt(
-        cls, noise: Noise, runs: tuple[list[Run], list[Run]], private_labels: bool, rng: np.random.Generator
-    ) -> LikelihoodRatio:
-        """From rehearsals under either hypothesis."""
+        cls, runs: tuple[list[Run], list[Run]], private_labels: bool, rng: np.random.Generator
+    ) -> LikelihoodRatio | None:
+        """From rehearsals under either hypothesis; None where the density cannot be known."""
+        parts = [random_parts(some) for some in runs]
+        if parts[0] is None or parts[1] is None:
+            return None
+        noise = Noise.learnt([*parts[0], *parts[1]])
+        if noise is None:
+            return None
         means, labels = [], []
-        repeats = _repeats(runs[0][0].encodings)
-        for some in runs:
-            clean = np.concatenate([run.clean for run in some])
-            rows = rng.permutation(len(clean))[:SAMPLES] if not repeats else np.arange(len(clean))[: 20 * SAMPLES]
+        same = repeats(runs[0][0].encodings)
+        for some, drawn in zip(runs, parts, strict=True):
+            assert drawn is not None
+            clean = np.concatenate([run.encodings - part for run, part in zip(some, drawn, strict=True)])
+            rows = rng.permutation(len(clean))[:SAMPLES] if not same else _first_of_each(some)
             means.append(clean[rows])
             labels.append(np.concatenate([run.labels for run in some])[rows])
-        return cls(noise, (means[0], means[1]), (labels[0], labels[1]) if private_labels else None, repeats)
+        return cls(noise, (means[0], means[1]), (labels[0], labels[1]) if private_labels else None, same)
 
     def score(self, run: Run) -> float:
         rows, labels = run.encodings, run.labels
@@ -64,8 +71,15 @@ class LikelihoodRatio:
         return float((found[1] - found[0]).sum())
 
 
-def _repeats(encodings: Floats) -> bool:
+def repeats(encodings: Floats) -> bool:
+    """Whether some encodings are copies of others, as where noise is drawn once and stored."""
     return len(np.unique(encodings[:, 0])) < len(encodings)
+
+
+def _first_of_each(runs: list[Run]) -> Ints:
+    """The rows, of all runs together, in which an encoding stands for the first time."""
+    together = np.concatenate([run.encodings[:, 0] for run in runs])
+    return np.unique(together, return_index=True)[1][: 20 * SAMPLES]
 
 
 @dataclass(frozen=True)

@@ -70,11 +70,22 @@ def rows(
         for record in selection.boards.get(name, []):
             if record.status == "ok" and all(isinstance(value, int | float) for value in record.metrics.values()):
                 by_training[select.training_key(record)].append(record)
-        for _, some in sorted(by_training.items()):
+        for _, some in sorted(_beside_the_undefended(by_training).items()):
             for row in _rows(some, printed, stale):
                 known = found.get(tuple(row.ids), row)
                 found[tuple(row.ids)] = known.model_copy(update={"suites": [*known.suites, name]})
     return list(found.values())
+
+
+def _beside_the_undefended(by_training: dict[str, list[UtilityRecord]]) -> dict[str, list[UtilityRecord]]:
+    """Defenses that bring their own head have no undefended figure of their own: the papers' head on the same vectors
+    is what they are compared with, in its largest group."""
+    own = {key for key, some in by_training.items() if "head" in some[0].training}
+    papers = {key: some for key, some in by_training.items() if key not in own}
+    if not own or not papers:
+        return by_training
+    largest = max(papers, key=lambda key: (len(papers[key]), key))
+    return {**papers, largest: [*papers[largest], *(record for key in sorted(own) for record in by_training[key])]}
 
 
 def beside(

@@ -22,6 +22,7 @@ from bench.conformance.checks import (
     noted,
     verdict,
 )
+from bench.errors import UsageError
 from bench.experiment.cells import Chosen
 from bench.plugins import options
 from bench.system.seeds import generator
@@ -135,7 +136,11 @@ def _labels(what: str, client: SyntheticClient, release: Release, key: Key) -> I
         "each row sums to 1",
         f"a row sums to {1 + off:.3g} or holds {labels.min():.2g}: mix labels with weights that sum to 1",
     )
-    scores, _ = client.release(0, labels=np.linspace(0, 5, EXAMPLES, dtype=np.float32)[:, None])
+    try:
+        scores, _ = client.release(0, labels=np.linspace(0, 5, EXAMPLES, dtype=np.float32)[:, None])
+    except UsageError as error:
+        yield noted("scores", f"refused as it is: {error}")
+        return
     good = np.shape(scores.labels) == (EPOCHS * EXAMPLES, 1) and bool(np.isfinite(np.asarray(scores.labels)).all())
     yield verdict("scores", good, "one column of them is mixed like classes", "a column of scores comes back malformed")
 
@@ -150,6 +155,9 @@ def _repeats(what: str, client: SyntheticClient, release: Release, key: Key) -> 
         "the same rng gives another release: draw all randomness from rng",
     )
     what = "fresh randomness"
+    if release.notes.get("drawn") == "once":
+        yield noted(what, "every example is released once, and the same in every epoch")
+        return
     if np.allclose(_sorted(release.encodings), _sorted(other.encodings)):
         yield noted(what, "nothing but the order depends on rng: two clients release the same encodings")
         return
@@ -178,6 +186,11 @@ def _order(what: str, client: SyntheticClient, release: Release, key: Key) -> It
 def _gradients(what: str, client: SyntheticClient, release: Release, key: Key) -> Iterator[CheckResult]:
     import torch
 
+    try:
+        getattr(client.plugin, "check_training", lambda: None)()
+    except ValueError as error:
+        yield noted(what, f"not trained through: {error}")
+        return
     vectors = torch.tensor(client.vectors, requires_grad=True)
     labels = torch.tensor(client.labels)
     found, _ = client.release(0, vectors=vectors, labels=labels)

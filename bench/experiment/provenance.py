@@ -48,6 +48,7 @@ SCORING = ("bench.experiment.execute:score", "bench.scoring.per_example:of")
 # Functions of the modality, which is looked up by name (bench.modalities).
 ENCODING = ("content", "joined", "encode")
 TRAINING = ("bench.experiment.utility:measure", "bench.training.frozen:Training")
+OWN_HEAD = ("bench.experiment.utility:measure_learnt",)
 FINETUNING = (
     *("bench.training.checkpoints:obtain", "bench.training.search:choose", "bench.experiment.trained:TrainedModel"),
     *("bench.experiment.trained:_job", "bench.encoders.finetuned:FinetunedEncoder"),
@@ -112,7 +113,8 @@ def entry_points(record: Record, find: Find) -> dict[str, tuple[str, ...]]:
     if isinstance(record, AuditRecord):
         return {**found, "audit": (*AUDIT, *modalities.entry_points(modality, *ENCODING))}
     if not isinstance(record, AttackRecord):
-        return {"training": (*TRAINING, *modalities.entry_points(modality, *ENCODING)), **found}
+        own = "head" in getattr(record, "training", {})
+        return {"training": (*(OWN_HEAD if own else TRAINING), *modalities.entry_points(modality, *ENCODING)), **found}
     seen = [word for word in SURFACES if word in record.attack.sees]
     used = [function for word in seen for function in surfaces.get(word).uses]
     return {

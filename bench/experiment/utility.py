@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from bench.records.model import UtilityRecord
 
 LIMIT = 2 << 30
+# In a record's `training`: the head is the defense's own.
+OWN = "the defense's own"
 
 
 def execute(trial: Trial, about: UtilityRecord, *, device: str, stage: Callable[[str], None]) -> UtilityRecord:
@@ -35,6 +37,8 @@ def execute(trial: Trial, about: UtilityRecord, *, device: str, stage: Callable[
     try:
         if trial.training:
             measured = measure_finetuned(trial, about, device=device, progress=stage)
+        elif about.training.get("head") == OWN:
+            measured = measure_learnt(trial, device=device, progress=stage)
         else:
             measured = measure(trial, Training(**about.training), device=device, progress=stage)
     except OSError:
@@ -44,6 +48,13 @@ def execute(trial: Trial, about: UtilityRecord, *, device: str, stage: Callable[
         return about.replace(status="failed", error=reason)
     cost = about.cost.replace(train_s=measured.pop("seconds"))
     return about.replace(**measured, cost=cost)
+
+
+def training_of(trial: Trial, head: Training) -> dict[str, Any]:
+    """How the model of a trial is trained, as its record has it."""
+    if trial.training:
+        return trial.training.asked()
+    return {"head": OWN, "epochs": 1} if hasattr(trial.defense.plugin, "learn") else dict(vars(head))
 
 
 def measure_finetuned(
@@ -94,6 +105,33 @@ def measure(cell: Trial, training: Training, *, device: str, progress: Callable[
         "majority": judge(np.repeat(pupils.targets().mean(axis=0)[None], len(dev), axis=0), dev, names),
         "held_out": {"epoch": epoch, names[0]: reached[0]},
         "notes": notes,
+        "seconds": round(time.perf_counter() - start, 2),
+    }
+
+
+def measure_learnt(cell: Trial, *, device: str, progress: Callable[[str], None]) -> dict[str, Any]:
+    """With the head that a defense brings along (its method `learn`), which knows how it hides: train on one release of
+    the whole train set, judge on clean vectors of dev. Nothing is chosen by looking at private data, so that no part of
+    them is held out."""
+    train, fingerprint = setup.load(cell.dataset.plugin, "train")
+    dev, _ = setup.load(cell.dataset.plugin, "dev")
+    names = metrics_for(cell.dataset.info.metrics, train, dev)
+    vectors, asked = (setup.encode(cell, part, device, progress) for part in (train, dev))
+    public = setup.public_corpus(cell, device, progress)
+    rng = generator(cell.seed, "utility", fingerprint, cell.defense.name, cell.defense.options)
+    start = time.perf_counter()
+    progress("releasing")
+    release, _ = cell.defense.plugin.release(vectors, train.targets(), public, rng, epochs=1)
+    progress("training")
+    with one_thread(device):
+        answer = cell.defense.plugin.learn(
+            np.asarray(release.encodings), np.asarray(release.labels), public, release.notes
+        )
+        scores = answer(asked)
+    return {
+        "metrics": judge(scores, dev, names),
+        "majority": judge(np.repeat(train.targets().mean(axis=0)[None], len(dev), axis=0), dev, names),
+        "notes": release.notes,
         "seconds": round(time.perf_counter() - start, 2),
     }
 

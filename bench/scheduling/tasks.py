@@ -120,8 +120,7 @@ class TrainingTask(Task[UtilityRecord]):
 
     @cached_property
     def about(self) -> UtilityRecord:
-        finetuned = self.trial.training
-        return identity.describe_utility(self.trial, finetuned.asked() if finetuned else vars(self.head))
+        return identity.describe_utility(self.trial, utility.training_of(self.trial, self.head))
 
     @property
     def subject(self) -> Trial:
@@ -194,7 +193,8 @@ class PickledTask:
             task = AttackTask(replace(identity.cell_of(registry, self.about), **self.kept))
         elif isinstance(self.about, UtilityRecord):
             trial = identity.trial_of(registry, self.about)
-            task = TrainingTask(trial) if trial.training else TrainingTask(trial, Training(**self.about.training))
+            papers = not trial.training and "head" not in self.about.training
+            task = TrainingTask(trial, Training(**self.about.training)) if papers else TrainingTask(trial)
         elif isinstance(self.about, AuditRecord):
             task = AuditTask(identity.trial_of(registry, self.about), self.about.protocol)
         found = task.about

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bench.auditing import bounds, canaries, pair
-from bench.auditing.mechanism import Mechanism, Noise, claim
+from bench.auditing.mechanism import Mechanism, Noise, claim, random_parts
 from bench.auditing.outcome import Outcome
 from bench.defenses.dp_ie import Gaussian, Laplace
 from bench.defenses.none import NoDefense
@@ -99,17 +99,20 @@ def test_canaries_find_a_false_claim_and_spare_a_true_one() -> None:
 def test_the_density_of_noise_is_learnt_from_keys() -> None:
     rng = np.random.default_rng(0)
     for defense, family in ((Laplace(k=1), "laplace"), (Gaussian(k=1), "gaussian")):
-        run = Mechanism(defense, None, 5).run(vectors(20), np.zeros((20, 2), np.float32), rng)
-        noise = Noise.learnt([run])
+        mechanism = Mechanism(defense, None, 5)
+        run, *others = (mechanism.run(vectors(20), np.zeros((20, 2), np.float32), rng) for _ in range(10))
+        parts = random_parts([run, *others])
+        assert parts is not None
+        noise = Noise.learnt(parts)
         assert noise is not None
         assert noise.family == family
         assert noise.scale == pytest.approx(run.notes["noise_scale"], rel=0.1)
-        rows, means = run.encodings[:3], run.clean[:2]
+        rows, means = run.encodings[:3], run.encodings[3:5]
         power = 1 if family == "laplace" else 2
         scale = noise.scale if family == "laplace" else 2 * noise.scale**2
         expected = -(np.abs(rows[:, None] - means[None]) ** power).sum(axis=2) / scale
         assert np.allclose(noise.log_density(rows, means), expected, rtol=1e-3)
-    assert Noise.learnt([Mechanism(NoDefense(), None, 1).run(vectors(4), LABELS, rng)]) is None
+    assert random_parts([Mechanism(NoDefense(), None, 1).run(vectors(4), LABELS, rng)]) is None
 
 
 @pytest.mark.parametrize(("distance", "delta"), [(1.0, 1e-5), (3.0, 1e-5), (8.0, 0.0)])

@@ -1,0 +1,172 @@
+"""release-once: its accounting, what it takes from where, its head, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench import Corpus, UsageError
+from bench.auditing import pair
+from bench.auditing.mechanism import Mechanism
+from bench.defenses.release_once import ReleaseOnce, frame_of, keep_rate
+from bench.toolkit.privacy import gaussian_epsilon
+from tests.helpers.cli import PLUGINS
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+DIM = 20
+
+
+def draw(count: int, seed: int = 0, dim: int = DIM) -> Any:
+    rng = np.random.default_rng(seed)
+    return (rng.standard_normal((count, dim)) * np.linspace(2, 0.2, dim) + 1).astype(np.float32)
+
+
+PUBLIC = Corpus([str(i) for i in range(500)], draw(500, seed=1))
+
+
+def classes(count: int, among: int = 2) -> Any:
+    return np.eye(among, dtype=np.float32)[np.arange(count) % among]
+
+
+def test_the_budget_is_that_of_its_parts() -> None:
+    defense = ReleaseOnce(epsilon=4.0, r=6)
+    label, vector = defense.budgets
+    assert label + vector == pytest.approx(4.0)
+    release, _ = defense.release(draw(50), classes(50), PUBLIC, np.random.default_rng(0))
+    notes = release.notes
+    assert notes["nominal"] == notes["accounted"] == {"epsilon": 4.0, "delta": 1e-5}
+    # Replacing one clipped point moves it by at most 2C; labels are pure ε, so the two add up at one δ.
+    assert gaussian_epsilon(2 * notes["clip_bound"], notes["noise_scale"], 1e-5) == pytest.approx(vector, rel=1e-3)
+    keep = keep_rate(label, 3)
+    assert keep / ((1 - keep) / 2) == pytest.approx(np.exp(label))
+    assert ReleaseOnce(epsilon=4.0, labels="public").budgets == (0.0, 4.0)
+
+
+def test_every_epoch_releases_the_same_points() -> None:
+    defense = ReleaseOnce(epsilon=4.0, r=6)
+    release, key = defense.release(draw(40), classes(40), PUBLIC, np.random.default_rng(0), epochs=5)
+    assert len(release.encodings) == 200
+    for example in range(40):
+        mine = key.owner == example
+        assert len(np.unique(release.encodings[mine], axis=0)) == 1
+        assert len(np.unique(release.labels[mine], axis=0)) == 1
+
+
+def test_points_lie_in_public_directions_and_noise_has_the_scale_that_is_noted() -> None:
+    defense = ReleaseOnce(epsilon=4.0, r=6)
+    vectors = draw(4000)
+    release, key = defense.release(vectors, classes(4000), PUBLIC, np.random.default_rng(0))
+    frame = frame_of(PUBLIC, 6, 1.0)
+    off = release.encodings - frame.centre
+    assert np.abs(off - off @ frame.axes.T @ frame.axes).max() < 1e-4
+    noise = frame.points(release.encodings, clip=False) - frame.points(vectors[key.owner])
+    assert noise.std() == pytest.approx(release.notes["noise_scale"], rel=0.02)
+    assert np.linalg.norm(frame.points(vectors), axis=1).max() <= frame.bound * (1 + 1e-9)
+
+
+def test_randomised_response_lies_as_often_as_it_may() -> None:
+    defense = ReleaseOnce(epsilon=4.0, label=1.0, r=4)
+    release, key = defense.release(draw(20_000), classes(20_000, 3), PUBLIC, np.random.default_rng(0))
+    told = (release.labels.argmax(axis=1) == classes(20_000, 3).argmax(axis=1)[key.owner]).mean()
+    assert told == pytest.approx(np.e / (np.e + 2), abs=0.01)
+
+
+@pytest.mark.parametrize("labels", ["private", "public"])
+def test_the_head_learns_through_the_noise(labels: Any) -> None:
+    rng = np.random.default_rng(5)
+    truth = rng.integers(0, 3, 30_000)
+    # Classes differ along the second axis and by half as much along the fifth.
+    shift = np.zeros((3, DIM), dtype=np.float32)
+    shift[:, 1], shift[:, 4] = (-2, 0, 2), (1, -2, 1)
+    vectors = draw(30_000, seed=6) + shift[truth]
+    defense = ReleaseOnce(epsilon=8.0, r=8, labels=labels)
+    release, _ = defense.release(vectors, np.eye(3, dtype=np.float32)[truth], PUBLIC, rng)
+    answer = defense.learn(release.encodings, release.labels, PUBLIC, release.notes)
+    asked = rng.integers(0, 3, 3000)
+    reached = (answer(draw(3000, seed=7) + shift[asked]).argmax(axis=1) == asked).mean()
+    assert reached > 0.62  # clean points of the same directions: 0.71
+
+
+def test_scores_are_learnt_within_their_bounds() -> None:
+    rng = np.random.default_rng(5)
+    vectors = draw(20_000, seed=6)
+    scores = np.clip(vectors[:, 1:2] + 1.5, 0, 5)
+    defense = ReleaseOnce(epsilon=8.0, r=8, low=0.0, high=5.0)
+    release, _ = defense.release(vectors, scores, PUBLIC, rng)
+    answer = defense.learn(release.encodings, release.labels, PUBLIC, release.notes)
+    asked = draw(2000, seed=8)
+    assert np.corrcoef(answer(asked)[:, 0], asked[:, 1])[0, 1] > 0.8
+    with pytest.raises(UsageError, match="give low= and high="):
+        ReleaseOnce().release(vectors[:10], scores[:10], PUBLIC, rng)
+
+
+def test_private_sentences_in_the_public_corpus_are_said_with_their_share(caplog: Any) -> None:
+    vectors = draw(30)
+    both = Corpus(["x"] * 510, np.concatenate([PUBLIC.vectors, vectors[:10]]))
+    with caplog.at_level(logging.WARNING, logger="bench.defenses.release_once"):
+        ReleaseOnce(r=4).release(vectors, classes(30), both, np.random.default_rng(0))
+    assert "33.3 % of the private examples are in the public corpus" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"r": 21}, "r=21 is above the 20 dimensions of the vectors: lower r"),
+        ({"r": 8}, "cannot be learnt from 5 public sentences"),
+    ],
+)
+def test_directions_that_there_are_not(options: Any, said: str) -> None:
+    few = PUBLIC if options["r"] > 20 else Corpus(["x"] * 5, PUBLIC.vectors[:5])
+    with pytest.raises(UsageError, match=said):
+        ReleaseOnce(**options).release(draw(10), classes(10), few, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"epsilon": 0}, {"delta": 0}, {"r": 0}, {"label": 5.0}, {"low": 1.0}, {"low": 2.0, "high": 1.0}, {"public": ""}],
+)
+def test_options_that_mean_nothing(options: Any) -> None:
+    with pytest.raises(ValueError):
+        ReleaseOnce(**options)
+
+
+def test_an_audit_does_not_refute_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair, "REHEARSE", 80)
+    defense = ReleaseOnce(epsilon=2.0, delta=0.05, r=4)
+    sample, labels = draw(60), classes(1)
+    found = pair.play(
+        Mechanism(defense, PUBLIC, 3),
+        [each for each in pair.neighbours(sample[:0], sample, labels, labels[0, ::-1]) if each.name == "principal"],
+        private_labels=True,
+        trials=600,
+        delta=0.05,
+        rng=np.random.default_rng(0),
+        stage=lambda text: None,
+    )
+    assert 0.5 < found.audited <= 2
+    assert found.details["statistic"] == "likelihood ratio (gaussian)"
+
+
+def test_utility_is_measured_with_its_own_head(bench: Run, tmp_path: Path) -> None:
+    for split, start in (("train", 0), ("dev", 1000)):
+        rows = [f"{('good', 'bad')[i % 2]} thing number {start + i},{i % 2 + 1}" for i in range(600)]
+        (tmp_path / f"{split}.csv").write_text("text,label\n" + "\n".join(rows))
+    toy = ("--encoder", "toy:dim=64", "--plugin", str(PLUGINS / "toy.py"))
+    data = ("--dataset", f"file:{tmp_path / 'train.csv'}")
+    args = ("utility", "--defense", "release-once:epsilon=200,r=32,public=demo", *data, *toy, "--train-epochs", "2")
+    done = bench(*args, "--json")
+    assert done.returncode == 0, done.stderr
+    bare, once = json.loads(done.stdout)
+    assert bare["training"]["layers"] == 3
+    assert once["training"] == {"head": "the defense's own", "epochs": 1}
+    assert once["metrics"]["accuracy"] > 0.7
+    assert "2 records: 2 current" in bench("records", "verify", "--results", "results", *toy[2:]).stdout
+    finetuned = bench("utility", "--defense", "release-once:public=demo", *data, "--training", "finetuned")
+    assert "take --training frozen" in finetuned.stderr + finetuned.stdout
