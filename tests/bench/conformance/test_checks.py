@@ -72,6 +72,12 @@ def test_built_in_data_sets_conform(name: str, tmp_path: Path) -> None:
         path = tmp_path / "train.csv"
         path.write_text("text,label\na dog,1\na cat,0\n")
         spec = f"file:{path}"
+    elif name == "pictures":
+        image = pytest.importorskip("PIL.Image")
+        for i, label in enumerate("ab"):
+            (tmp_path / label).mkdir()
+            image.effect_noise((8, 8), 50 + i).save(tmp_path / label / "1.png")
+        spec = f"pictures:{tmp_path}"
     elif name != "demo":
         folder = os.environ.get("BENCH_DATA_DIR", "")
         task = getattr(Registry().get("dataset", name).load(), "task", "")
