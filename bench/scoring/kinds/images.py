@@ -50,7 +50,7 @@ BASES = ("images", "candidates")
 def score(
     guess: Guess, truth: Truth, similarity: Similarity | None, rng: np.random.Generator, *, named: bool = True
 ) -> Scores:
-    if np.ndim(guess.images) == POOLED:
+    if np.asarray(guess.images).ndim == POOLED:
         return score_pool(np.asarray(guess.images, dtype=np.float32), truth, rng, BASES)
     rng, chance = rng.spawn(2)
     images, owner = truth.private.images, truth.key.owner
@@ -107,7 +107,7 @@ class Images(Kind):
         return None
 
     def agreement(self, first: Guess, other: Guess, order: Ints, width: int) -> float:
-        if np.ndim(first.images) == POOLED:
+        if np.asarray(first.images).ndim == POOLED:
             return _pools_agree(np.asarray(first.images), np.asarray(other.images))
         gap = np.asarray(first.images, np.float64)[order] - np.asarray(other.images)
         return float(((gap**2).mean(axis=(2, 3, 4)) <= ALIKE).mean())

@@ -26,7 +26,7 @@ def score_pool(pool: Floats, truth: Truth, rng: np.random.Generator, bases: tupl
     assert images is not None
     n = len(images)
     known = candidates(truth)
-    finite = np.isfinite(pool).all(axis=(1, 2, 3))
+    finite = np.asarray(np.isfinite(pool).all(axis=(1, 2, 3)))
     pool = np.where(finite[:, None, None, None], pool, np.float32(0))
     values, recovered = _matched(pool, truth, known, bases)
     table = [row for row in METRICS.of(*bases) if row.name in values]

@@ -76,4 +76,5 @@ def squared_errors(first: Floats, second: Floats) -> Values:
     """Mean squared error of every pair: rows of `first` by rows of `second`."""
     x, y = (part.reshape(len(part), -1).astype(np.float64) for part in (first, second))
     squares = np.einsum("ij,ij->i", x, x)[:, None] + np.einsum("ij,ij->i", y, y) - 2 * x @ y.T
-    return np.maximum(squares, 0) / x.shape[1]
+    errors: Values = np.maximum(squares, 0) / x.shape[1]
+    return errors

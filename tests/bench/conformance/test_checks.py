@@ -27,6 +27,8 @@ OTHERS = {
     "dlg": ("dlg:steps=3,inner=5", "none", "texthide"),
     "dlg-blind": ("dlg-blind:steps=3,inner=5", "mix-only"),
     "gradient-ratio": ("gradient-ratio", "none", "texthide"),
+    "unmix-pictures": ("unmix-pictures", "mix-only", "instahide"),
+    "unmix-blind": ("unmix-blind:rounds=3", "none", "instahide"),
 }
 
 
