@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench import Floats
-from bench.attacks.unmix_pictures.clusters import first_guesses
+from bench.attacks.unmix_pictures.clusters import Values, first_guesses
 from bench.attacks.unmix_pictures.differences import Shape, difference_magnitudes, sharpened, unit_rows
 from bench.attacks.unmix_pictures.pursuit import Dictionary, Mixes, decode, expected_signs
 
@@ -112,10 +112,10 @@ def _refitted(magnitudes: Floats, pictures: Floats, weights: Floats, residual: F
     return solved
 
 
-def _uses(pictures: Floats, weights: Floats) -> Floats:
+def _uses(pictures: Floats, weights: Floats) -> Values:
     """In how many encodings each picture has a part that can be seen."""
     part = np.abs(weights) * np.sqrt(np.square(pictures).mean(axis=1))
-    uses: Floats = (part > SEEN).sum(axis=0).astype(np.float64)
+    uses: Values = (part > SEEN).sum(axis=0).astype(np.float64)
     return uses
 
 
@@ -143,7 +143,7 @@ def _residual_pictures(
     return found
 
 
-def _without_twins(pictures: Floats, rank: Floats, shape: Shape) -> Floats:
+def _without_twins(pictures: Floats, rank: Values, shape: Shape) -> Floats:
     """Of pictures that are alike, up to sign, the one of highest rank; none of rank zero or without any difference."""
     sharp = sharpened(pictures, shape)
     cosine = np.abs(pictures @ sharp.T)

@@ -9,6 +9,7 @@ covariance under a kernel of distance.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from bench import Floats, Ints
 from bench.attacks.unmix_pictures.differences import Shape, difference_magnitudes, unit_rows
@@ -20,11 +21,13 @@ PUREST, FEWEST = 25, 8
 # How far what else is mixed in reaches, in pixels, and how alike its channels are.
 REACH, CHANNELS = 6.0, 0.9
 POWER_STEPS = 20
+
+Values = npt.NDArray[np.float64]
 # Of the mean squared magnitudes, the share of pixels taken to be zero in the picture: what they have is the rest's.
 DARKEST = 0.05
 
 
-def first_guesses(magnitudes: Floats, shape: Shape, clusters: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def first_guesses(magnitudes: Floats, shape: Shape, clusters: int, rng: np.random.Generator) -> tuple[Floats, Values]:
     """Pictures, each up to its sign and scale, and how tight the cluster of each was: the higher, the tighter."""
     features = difference_magnitudes(magnitudes, shape)
     features -= features.mean(axis=0)

@@ -49,4 +49,5 @@ def sharpened(values: Floats, shape: Shape) -> Floats:
 def unit_rows(values: Floats) -> Floats:
     """Rows of length 1; a row of zeros stays one."""
     length = np.linalg.norm(values, axis=1, keepdims=True)
-    return values / np.maximum(length, np.finfo(np.float32).tiny)
+    rows: Floats = values / np.maximum(length, np.finfo(np.float32).tiny)
+    return rows

@@ -157,7 +157,8 @@ def _exchange(
                 return
             stays = np.ones((len(rows), k), dtype=bool)
             stays[np.arange(len(rows)), order[rows, slot]] = False
-            support, weights = (part[rows][stays].reshape(-1, k - 1) for part in (mixes.support, mixes.weights))
+            support: Ints = mixes.support[rows][stays].reshape(-1, k - 1)
+            weights: Floats = mixes.weights[rows][stays].reshape(-1, k - 1)
             some = magnitudes[rows]
             weights, guess = _fit(some, dictionary, support, weights, FITS, signed)
             support = np.concatenate([support, _next(some, guess, dictionary, support, signed)], axis=1)
@@ -202,5 +203,5 @@ def _mixed(weights: Floats, pictures: Floats) -> Floats:
 
 def _residual(magnitudes: Floats, guess: Floats) -> Floats:
     power = np.square(magnitudes).mean(axis=1)
-    gap: Floats = np.square(magnitudes - np.abs(guess)).mean(axis=1)
-    return gap / np.maximum(power, 1e-12)
+    gap: Floats = np.square(magnitudes - np.abs(guess)).mean(axis=1) / np.maximum(power, 1e-12)
+    return gap

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bench import Floats
+from bench import Floats, Ints
 from bench.attacks.unmix_pictures.differences import Shape, difference_magnitudes
 from bench.attacks.unmix_pictures.pursuit import Dictionary, Mixes, decode
 
@@ -34,7 +34,8 @@ def name_members(
         parts.append(decode(magnitudes[at : at + STEP], dictionary, k, centre, starts=starts, cycles=cycles))
     found = Mixes.joined(parts)
     order = np.argsort(-found.weights, axis=1, kind="stable")
-    support, weights = (np.take_along_axis(part, order, axis=1) for part in (found.support, found.weights))
+    support: Ints = np.take_along_axis(found.support, order, axis=1)
+    weights: Floats = np.take_along_axis(found.weights, order, axis=1)
     return Mixes(support, weights, found.residual)
 
 
