@@ -121,7 +121,9 @@ def _trial(registry: Registry, defense: str, chosen: Chosen, spec: str) -> Attac
     own = chosen.info.protocol
     epochs = min(own.epochs, EPOCHS)
     examples = min(own.examples, MOST, max(FEWEST, ITEMS // epochs))
-    stage = modalities.get(chosen.info.on[0]).synthetic
+    stage = dict(modalities.get(chosen.info.on[0]).synthetic)
+    if chosen.info.on[0] == "images" and "gradients" not in chosen.info.sees:
+        stage["encoder"] = ["pixels"]  # what is hidden are the pictures themselves, not a network's view of them
     sizes = {"examples": examples, "epochs": epochs, "candidates": CANDIDATES}
     (cell,) = cells.cells(registry, {"defense": [defense], "attack": [spec], **stage}, sizes)
     truth = setup.build(cell, device="cpu", progress=_ignore).truth

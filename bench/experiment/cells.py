@@ -122,11 +122,12 @@ class Cell(Trial):
 
     @property
     def sees(self) -> tuple[str, ...]:
-        """What the attack declares, less the corpus of examples to name where there are none, as with images."""
+        """What the attack declares, less the corpus of examples to name where there are none: images, unless what is
+        hidden are their pixels, which can be compared with those of other images."""
         from bench import modalities
 
         (modality,) = self.dataset.info.on
-        nameable = modalities.get(modality).nameable
+        nameable = modalities.get(modality).nameable or hasattr(self.encoder.plugin, "decode")
         return tuple(word for word in self.attack.info.sees if word != "corpus" or nameable)
 
 
@@ -249,7 +250,7 @@ def _public(
     """The public corpus: the one the defense mixes in, else the one named or the data set's own, if one is wanted."""
     asked = getattr(defense.plugin, "public", "")
     if asked and asked != AUTO:
-        return choose(registry, "dataset", asked)
+        return _same_kind(dataset, choose(registry, "dataset", asked))
     wanting = defense if asked else attack
     if wanting is None or (wanting is attack and "public" not in wanting.info.sees):
         return None
@@ -259,4 +260,14 @@ def _public(
             f"{wanting.entry.kind} {wanting.name!r} needs a public corpus, and data set {dataset.name!r} names none: "
             "choose one with --public NAME, such as demo or file:PATH"
         )
-    return dataset if name == dataset.name else choose(registry, "dataset", name)
+    return dataset if name == dataset.name else _same_kind(dataset, choose(registry, "dataset", name))
+
+
+def _same_kind(dataset: Chosen, public: Chosen) -> Chosen:
+    """What is mixed in has to be of the kind that it is mixed with."""
+    if dataset.info.on != public.info.on:
+        raise UsageError(
+            f"data set {dataset.name!r} holds {dataset.info.on[0]}, and public data set {public.name!r} holds "
+            f"{public.info.on[0]}, which cannot be mixed: choose another with --public"
+        )
+    return public

@@ -16,7 +16,6 @@ from bench.arrays import Floats, Ints
 from bench.encoders import batching
 from bench.errors import BenchError, DataError, UsageError
 from bench.modalities import Progress
-from bench.modalities.text import encode_texts
 from bench.plugins.protocol import Protocol
 from bench.scoring.truth import Truth
 from bench.surfaces import Client
@@ -200,9 +199,8 @@ def prepare(trial: Trial, device: str, progress: Progress) -> None:
 def public_corpus(cell: Trial, device: str, progress: Progress) -> Corpus | None:
     if cell.public is None:
         return None
-    texts = load(cell.public.plugin, "public")[0].texts
-    vectors = encode_texts(cell.encoder.plugin, cell.encoder.name, texts, device, progress)
-    return Corpus(texts, vectors, device)
+    examples = load(cell.public.plugin, "public")[0]
+    return Corpus(examples.texts, encode(cell, examples, device, progress), device)
 
 
 def _check_release(release: Release, key: Key, vectors: Floats, name: str) -> None:

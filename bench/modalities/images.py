@@ -35,7 +35,7 @@ def encode(encoder: Any, name: str, examples: Examples, device: str, progress: C
 
 def victim(encoder: Any, name: str, private: Examples, key: Key, dim: int, rng: np.random.Generator) -> Victim:
     if key.public is not None:
-        raise UsageError("the defense mixes in public text, which cannot be mixed with images: choose another")
+        raise UsageError("mixes with public images release no gradients: choose a defense that mixes private ones")
     if not hasattr(encoder, "weights"):
         raise DataError(
             f"encoder {name!r} has no weights(picture), so there are no gradients to release: "

@@ -69,9 +69,19 @@ class ImageErrors:
 
     own: Values
     """mean squared error of each item's own image, matched one to one where several were guessed"""
-    recovered: Values
-    """share of the different images of each mix that some guess recovers"""
+    recovered: Values | None
+    """share of the different images of each mix that some guess recovers; None where guesses belong to no mix"""
     finite: npt.NDArray[np.bool_]
+    ssim: Values
+    """structural similarity to each item's own image"""
+
+
+@dataclass(frozen=True)
+class NamedImages:
+    """Which image of the attacker's candidates each recovered one is nearest to."""
+
+    right: npt.NDArray[np.bool_]
+    """it is the item's own"""
 
 
 @metric("cosine", of="vectors", title="cosine of reconstructed and private vectors", order=110)
@@ -212,6 +222,7 @@ def error(matching: Matching) -> Values:
 )
 def image_recall(images: ImageErrors) -> Values:
     """Of images: share of the different images in a mix that some guess recovers."""
+    assert images.recovered is not None
     return np.where(images.finite, images.recovered, 0.0)
 
 
@@ -233,6 +244,25 @@ def mse(images: ImageErrors) -> Values:
 def psnr(images: ImageErrors) -> Values:
     """10 · log₁₀(1 / mean squared error), at most 80 dB."""
     return -10 * np.log10(np.maximum(images.own, LEAST))
+
+
+@metric("ssim", of="images", title="structural similarity of the recovered images", order=105)
+def ssim(images: ImageErrors) -> Values:
+    """Mean structural similarity of the recovered image (scikit-image's window of 7 × 7 and constants, pixels in
+    [0, 1], mean over channels); what is not finite counts as black, an image without an answer as 0."""
+    return np.where(images.finite, images.ssim, 0.0)
+
+
+@metric(
+    "identity",
+    of="candidates",
+    title="share of encodings whose first answer is the very sentence the encoding belongs to",
+    order=10,
+    share=True,
+)
+def image_identity(named: NamedImages) -> Values:
+    """Of images: 1 if of all candidates the image itself is nearest to the recovered one, in squared error."""
+    return named.right.astype(np.float64)
 
 
 def share_named(answers: Answers, counted: Ints | None) -> Values:

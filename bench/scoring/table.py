@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-Basis = Literal["texts", "ranking", "vectors", "sentences", "images"]
+Basis = Literal["texts", "ranking", "vectors", "sentences", "images", "candidates"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 

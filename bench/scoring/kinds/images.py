@@ -1,4 +1,7 @@
-"""Recovered images: success, mean squared error, PSNR, and curves over iterations.
+"""Recovered images: success, mean squared error, PSNR, SSIM, identity, and curves over iterations.
+
+A guess holds images for each item (five dimensions), or a pool of them for all items together (four), which is scored
+in bench.scoring.kinds.picture_pool.
 
 An item belongs to one image, its owner. One guessed image is held against the owner. Several, guessed for a mix, are
 matched one to one with the images of the mix so that the sum of errors is least, and the owner's partner counts: an
@@ -15,7 +18,10 @@ import numpy.typing as npt
 
 from bench.arrays import Floats, Ints
 from bench.scoring.kinds.base import Expected, Kind, Scores, Values, combined, intervals, random_level
-from bench.scoring.metrics import SUCCESS, ImageErrors
+from bench.scoring.kinds.picture_pool import score_pool
+from bench.scoring.kinds.picture_similarity import candidates, nearest
+from bench.scoring.kinds.picture_similarity import ssim as similarity_of
+from bench.scoring.metrics import SUCCESS, ImageErrors, NamedImages
 from bench.scoring.table import METRICS
 from bench.scoring.truth import Truth
 from bench.types import Guess, Key
@@ -27,30 +33,42 @@ if TYPE_CHECKING:
 BLIND = 20
 # Mean squared error, for pixels in [0, 1], up to which two images are the same answer.
 ALIKE = 1e-3
+# Dimensions of a pool of images.
+POOLED = 4
 
 
-BASES = ("images",)
+# More pictures than this for each released item are no guess.
+SURPLUS = 20
+# The error that stands for the image of a public slot, which nobody is asked to recover.
+ABSENT = 1e9
+# Items compared at a time: 256 items of 8 images of 3072 doubles take 50 MiB.
+BLOCK = 256
+
+BASES = ("images", "candidates")
 
 
 def score(
     guess: Guess, truth: Truth, similarity: Similarity | None, rng: np.random.Generator, *, named: bool = True
 ) -> Scores:
+    if np.asarray(guess.images).ndim == POOLED:
+        return score_pool(np.asarray(guess.images, dtype=np.float32), truth, rng, BASES)
     rng, chance = rng.spawn(2)
     images, owner = truth.private.images, truth.key.owner
     assert images is not None
     guessed, finite = _finite(np.asarray(guess.images, dtype=np.float32))
-    table = METRICS.of(*BASES)
-    errors = _image_errors(guessed, finite, images, truth.key)
-    values: dict[str, Values] = {row.name: row.function(errors) for row in table}
+    known = candidates(truth)
+    table = [row for row in METRICS.of(*BASES) if row.of == "images" or known is not None]
+    given = _compared(guessed, finite, truth, known)
+    values: dict[str, Values] = {row.name: row.function(given[row.of]) for row in table}
     metrics = intervals(table, values, owner, rng)
     # A blind attacker knows what such images look like: he returns some of the private ones.
     blind: dict[str, list[float]] = {row.name: [] for row in table}
     n, dummies = guessed.shape[:2]
     for _ in range(BLIND):
         drawn = chance.integers(0, len(images), (n, dummies))
-        errors = _image_errors(images[drawn], np.ones(n, dtype=bool), images, truth.key)
+        level = _compared(images[drawn], np.ones(n, dtype=bool), truth, known)
         for row in table:
-            blind[row.name].append(float(row.function(errors).mean()))
+            blind[row.name].append(float(row.function(level[row.of]).mean()))
     closest = _errors(guessed, images, owner[:, None])[:, :, 0].argmin(1)
     items = {
         "example": [truth.private.texts[i] for i in owner],
@@ -62,6 +80,8 @@ def score(
         "recovered": list(guessed[np.arange(n), closest].reshape(n, -1)),
     }
     facts: dict[str, Any] = {"not_finite": int((~finite).sum()), "median_mse": float(np.median(values["mse"]))}
+    if dummies == 1 and known is not None:
+        facts["challenge"] = _challenge(guessed[:, 0], images, truth.key)
     if guess.trail:
         facts["curves"] = _curves(guess.trail, values["success"], images, truth.key)
     return Scores(combined(metrics, random_level(blind)), items, facts, owner, METRICS.leak_of(*BASES))
@@ -75,12 +95,20 @@ class Images(Kind):
 
     def check(self, guess: Guess, expected: Expected) -> str | None:
         shape, items, width = np.asarray(guess.images).shape, expected.items, expected.width
+        if len(shape) == POOLED and shape[1:] == expected.shape:
+            most = SURPLUS * items
+            return None if 1 <= shape[0] <= most else f"{shape[0]} images in all; expected 1 to {most}"
         if len(shape) != 5 or shape[0] != items or not 1 <= shape[1] <= width or shape[2:] != expected.shape:
             size = " × ".join(map(str, expected.shape))
-            return f"the images have shape {shape}; expected {items} × dummies × {size}, at most {width} dummies"
+            return (
+                f"the images have shape {shape}; expected {items} × dummies × {size}, at most {width} dummies, "
+                f"or a pool of any number × {size}"
+            )
         return None
 
     def agreement(self, first: Guess, other: Guess, order: Ints, width: int) -> float:
+        if np.asarray(first.images).ndim == POOLED:
+            return _pools_agree(np.asarray(first.images), np.asarray(other.images))
         gap = np.asarray(first.images, np.float64)[order] - np.asarray(other.images)
         return float(((gap**2).mean(axis=(2, 3, 4)) <= ALIKE).mean())
 
@@ -90,36 +118,84 @@ def _finite(images: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
     return np.nan_to_num(images, nan=0.0, posinf=0.0, neginf=0.0), finite
 
 
-def _image_errors(guessed: Floats, finite: npt.NDArray[np.bool_], images: Floats, key: Key) -> ImageErrors:
-    own, recovered = _matched(_errors(guessed, images, key.members), key)
-    return ImageErrors(own, recovered, finite)
-
-
-def _errors(guessed: Floats, images: Floats, members: Ints) -> Values:
-    """Mean squared errors n × dummies × k, one member at a time: n images are held, not n · k."""
-    found = np.empty((*guessed.shape[:2], members.shape[1]))
-    for j, column in enumerate(members.T):
-        gap = guessed.astype(np.float64) - images[column][:, None]
-        found[:, :, j] = (gap**2).mean(axis=(2, 3, 4))
+def _compared(
+    guessed: Floats, finite: npt.NDArray[np.bool_], truth: Truth, known: Floats | None
+) -> dict[str, ImageErrors | NamedImages]:
+    """What metrics are computed from, by basis."""
+    images, key = truth.private.images, truth.key
+    assert images is not None
+    own, recovered, dummy = _matched(_errors(guessed, images, key.members), key)
+    mine, asked = guessed[np.arange(len(guessed)), dummy], images[key.owner]
+    found: dict[str, ImageErrors | NamedImages] = {
+        "images": ImageErrors(own, recovered, finite, similarity_of(mine, asked))
+    }
+    if known is not None:
+        rows = nearest(images, known)[key.owner]  # a copy is as good
+        right = (known[nearest(mine, known)] == known[rows]).all(axis=(1, 2, 3))
+        found["candidates"] = NamedImages(right & finite)
     return found
 
 
-def _matched(error: Values, key: Key) -> tuple[Values, Values]:
-    """The error of each item's own image, and the share of its different images that were recovered."""
+def _challenge(guessed: Floats, images: Floats, key: Key) -> dict[str, float]:
+    """The four numbers of the InstaHide challenge: an image for each encoding is held against the private images in
+    it; best and mean of these, then the mean over encodings. L2 is the mean squared difference of pixels in [-1, 1]."""
+    private = key.members >= 0
+    alike, apart = np.full(key.members.shape, np.nan), np.full(key.members.shape, np.nan)
+    for j in np.flatnonzero(private.any(axis=0)):
+        rows = np.flatnonzero(private[:, j])
+        member = images[key.members[rows, j]]
+        alike[rows, j] = similarity_of(guessed[rows], member)
+        apart[rows, j] = 4 * ((guessed[rows].astype(np.float64) - member) ** 2).mean(axis=(1, 2, 3))
+    return {
+        "max_ssim": float(np.nanmax(alike, axis=1).mean()),
+        "mean_ssim": float(np.nanmean(alike, axis=1).mean()),
+        "min_l2": float(np.nanmin(apart, axis=1).mean()),
+        "mean_l2": float(np.nanmean(apart, axis=1).mean()),
+    }
+
+
+def _pools_agree(first: Floats, other: Floats) -> float:
+    """The share of pictures in both, matched one to one."""
+    from scipy.optimize import linear_sum_assignment
+
+    from bench.scoring.kinds.picture_similarity import squared_errors
+
+    error = squared_errors(first, other)
+    return float((error[linear_sum_assignment(error)] <= ALIKE).sum() / max(error.shape))
+
+
+def _errors(guessed: Floats, images: Floats, members: Ints) -> Values:
+    """Mean squared errors n × dummies × k, some items and one member at a time."""
+    found = np.empty((*guessed.shape[:2], members.shape[1]))
+    for at in range(0, len(guessed), BLOCK):
+        rows = slice(at, at + BLOCK)
+        block = guessed[rows].astype(np.float64)
+        for j, column in enumerate(members[rows].T):
+            error = ((block - images[column][:, None]) ** 2).mean(axis=(2, 3, 4))
+            found[rows, :, j] = np.where(column[:, None] < 0, ABSENT, error)
+    return found
+
+
+def _matched(error: Values, key: Key) -> tuple[Values, Values, Ints]:
+    """The error of each item's own image, the share of its different private images that were recovered, and the
+    guess that stands for its own."""
     from scipy.optimize import linear_sum_assignment
 
     n, dummies, k = error.shape
     owned = np.argmax(key.members == key.owner[:, None], axis=1)
-    mine = error[np.arange(n), 0, owned]
+    mine, dummy = error[np.arange(n), 0, owned], np.zeros(n, dtype=np.int64)
     if dummies > 1:
         # An image that a mix holds twice has one partner at least; the better one counts.
         for i in range(n):
             rows, columns = linear_sum_assignment(error[i])
             same = key.members[i, columns] == key.owner[i]
-            mine[i] = error[i][rows[same], columns[same]].min() if same.any() else error[i][:, owned[i]].min()
+            partners = rows[same] if same.any() else np.arange(dummies)
+            dummy[i] = partners[np.argmin(error[i][partners, owned[i]])]
+            mine[i] = error[i][dummy[i], owned[i]]
     new = np.stack([~(key.members[:, :j] == key.members[:, [j]]).any(axis=1) for j in range(k)], axis=1)
+    new &= key.members >= 0
     hit = (error.min(axis=1) <= SUCCESS) & new
-    return mine, hit.sum(axis=1) / new.sum(axis=1)
+    return mine, hit.sum(axis=1) / new.sum(axis=1), dummy
 
 
 def _curves(trail: dict[str, npt.NDArray[Any]], success: Values, images: Floats, key: Key) -> list[dict[str, Any]]:

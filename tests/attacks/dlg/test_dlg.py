@@ -107,7 +107,7 @@ def test_pictures_are_scored_and_leave_curves(bench: Run) -> None:
     done = bench(*args, "--examples", "8", "--json")
     (record,) = json.loads(done.stdout)
     assert record["status"] == "ok", record["error"]
-    assert list(record["metrics"]) == ["recall", "success", "mse", "psnr"]
+    assert list(record["metrics"]) == ["recall", "success", "mse", "psnr", "ssim"]
     assert record["metrics"]["success"]["value"] > 0
     assert record["metrics"]["success"]["random"] < record["metrics"]["success"]["value"]
     assert len(record["details"]["iterations"]) == 8

@@ -27,6 +27,8 @@ OTHERS = {
     "dlg": ("dlg:steps=3,inner=5", "none", "texthide"),
     "dlg-blind": ("dlg-blind:steps=3,inner=5", "mix-only"),
     "gradient-ratio": ("gradient-ratio", "none", "texthide"),
+    "unmix-pictures": ("unmix-pictures", "mix-only", "instahide"),
+    "unmix-blind": ("unmix-blind:rounds=3", "none", "instahide"),
 }
 
 
@@ -72,6 +74,12 @@ def test_built_in_data_sets_conform(name: str, tmp_path: Path) -> None:
         path = tmp_path / "train.csv"
         path.write_text("text,label\na dog,1\na cat,0\n")
         spec = f"file:{path}"
+    elif name == "pictures":
+        image = pytest.importorskip("PIL.Image")
+        for i, label in enumerate("ab"):
+            (tmp_path / label).mkdir()
+            image.effect_noise((8, 8), 50 + i).save(tmp_path / label / "1.png")
+        spec = f"pictures:{tmp_path}"
     elif name != "demo":
         folder = os.environ.get("BENCH_DATA_DIR", "")
         task = getattr(Registry().get("dataset", name).load(), "task", "")
