@@ -15,10 +15,11 @@ from bench.plugins.decorators import Info, info
 from bench.plugins.options import split
 from bench.plugins.protocol import Protocol
 from bench.plugins.registry import Entry, Registry
+from bench.plugins.rounds import sized
 from bench.plugins.training import ATTACKERS, Attacker, Finetuned, parse
 
 AXES = ("dataset", "encoder", "training", "defense", "attack", "seed")
-SIZES = ("examples", "epochs", "candidates", "coverage", "split", "public", "attacker")
+SIZES = ("examples", "epochs", "candidates", "coverage", "split", "batch", "update", "public", "attacker")
 # A defense's `public` option that leaves the choice to the data set.
 AUTO = "auto"
 DEFAULTS: dict[str, list[Any]] = {"dataset": ["demo"], "encoder": ["minilm"], "training": ["frozen"], "seed": [0]}
@@ -144,7 +145,7 @@ def cells(
     ):
         _check_kind(dataset, encoder, attack)
         _check_training(dataset, training)
-        protocol = dataclasses.replace(attack.info.protocol, **given)
+        protocol = sized(attack.info.protocol, given)
         public = _public(registry, dataset, defense, attack, public_name)
         cell = Cell(dataset, encoder, defense, seed, public, attack, protocol, "examples" in given, sealed)
         found.append(dataclasses.replace(cell, training=training, attacker=attacker if training else "current"))

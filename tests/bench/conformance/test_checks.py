@@ -27,6 +27,8 @@ OTHERS = {
     "dlg": ("dlg:steps=3,inner=5", "none", "texthide"),
     "dlg-blind": ("dlg-blind:steps=3,inner=5", "mix-only"),
     "gradient-ratio": ("gradient-ratio", "none", "texthide"),
+    "span": ("span",),
+    "token-rows": ("token-rows",),
 }
 
 
