@@ -36,13 +36,18 @@ def tensor(update: SeenUpdate, name: str) -> npt.NDArray[np.float64]:
     return value
 
 
+def noisy(update: SeenUpdate, name: str, count: int) -> bool:
+    """Whether noise was added to all of an embedding's `count` rows."""
+    return len(update.rows(name)[0]) >= NOISY * count
+
+
 def touched(update: SeenUpdate, name: str, count: int) -> Ints:
-    """Rows of an embedding that some token of the batch chose: those that are not zero or, under noise on all of
-    `count` rows, those that are larger than noise can be."""
+    """Rows of an embedding that some token of the batch chose: those that are not zero or, under noise, those that are
+    larger than noise can be, which need not be all."""
     rows, values = update.rows(name)
     if not np.isfinite(values).all():
         raise UsageError(f"the update of {name} holds NaN or infinite values: training has diverged; lower its rate")
-    if len(rows) < NOISY * count:
+    if not noisy(update, name, count):
         return rows
     size = np.linalg.norm(np.asarray(values, dtype=np.float64), axis=1)
     usual = np.median(size)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench import Floats, Guess, Ints, Reading, Readings, View, attack
-from bench.attacks.common.updates import needed, tensor, touched
+from bench.attacks.common.updates import needed, noisy, tensor, touched
 from bench.attacks.span import words as words_of
 from bench.attacks.span.cover import cover
 from bench.attacks.span.states import blocks, inner
@@ -30,6 +30,8 @@ TENSORS = (WORDS, PLACES, "first.qkv.weight", "first.down.weight", "last.down.we
 CLEAN = 1e-3
 # Share of a batch's words that the best covering may leave without a sentence.
 MISSING = 0.1
+# Share of a sentence's tokens that must be known where noise hides words.
+MOSTLY = 0.5
 
 
 @attack(
@@ -72,12 +74,16 @@ class _Batch:
         update, self.size = seen[number], seen.batch
         self.spans = {layer: span_of(tensor(update, f"layer.{layer}.down.weight")) for layer in _layers(seen)}
         self.longest, self.tokens = seen.max_length, None
+        self.partial = False
+        """noise hides some of the words"""
         self.clean: bool | None = None
         """no dropout was on; None where that cannot be told"""
         if rows and WORDS in seen.shared:
-            self.tokens = touched(update, WORDS, seen.shared[WORDS][0])
-            places = touched(update, PLACES, seen.shared[PLACES][0])
-            self.longest = int(places.max(initial=self.longest)) + 1 - seen.architecture.offset
+            count = seen.shared[WORDS][0]
+            self.tokens, self.partial = touched(update, WORDS, count), noisy(update, WORDS, count)
+            if not self.partial:
+                places = touched(update, PLACES, seen.shared[PLACES][0])
+                self.longest = int(places.max(initial=0)) + 1 - seen.architecture.offset
         if seen.lowest == 0:
             self._look(seen, span_of(tensor(update, "layer.0.qkv.weight")))
 
@@ -94,14 +100,16 @@ class _Batch:
             self.tokens = chosen if len(chosen) else None
 
     def fitting(self, ids: Sequence[Ints]) -> Ints:
-        """Rows of the sentences that have no other words, and are no longer."""
+        """Rows of the sentences that have no other words, or where noise hides some not mostly others, and are no
+        longer."""
         lengths = np.array([len(one) for one in ids])
         fits = lengths <= self.longest
         if self.tokens is not None:
             flat = np.concatenate(ids)
             inside = np.zeros(int(flat.max()) + 1, dtype=bool)
             inside[self.tokens[self.tokens < len(inside)]] = True
-            fits &= np.logical_and.reduceat(inside[flat], np.concatenate([[0], np.cumsum(lengths)[:-1]]))
+            known = np.add.reduceat(inside[flat], np.concatenate([[0], np.cumsum(lengths)[:-1]]), dtype=np.int64)
+            fits &= known >= (lengths * MOSTLY if self.partial else lengths)
         return np.flatnonzero(fits)
 
     def named(self, ids: Sequence[Ints], rows: Ints, distances: dict[int, tuple[Values, Values]]) -> Reading:

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import operator
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -226,8 +227,18 @@ def _seeds(axes: Mapping[str, Sequence[Any] | None]) -> list[int]:
     return found
 
 
+# Between a defense of the representation and one of updates; not the sign of an exponent.
+_PLUS = re.compile(r"\+(?=[a-z])")
+
+
 def _full_name(kind: str, spec: str) -> str:
-    """An encoder may be given as a hub id or a folder, as it is."""
+    """An encoder may be given as a hub id or a folder, as it is; two defenses as one, joined by a plus."""
+    if kind == "defense" and len(parts := _PLUS.split(spec)) > 1:
+        if len(parts) > 2:
+            raise UsageError(f"{spec!r}: one defense of the representation and one of updates can be joined")
+        inner, outer = parts
+        name, _, options = inner.partition(":")
+        return f"{outer}{',' if ':' in outer else ':'}of={'/'.join([name, *(options.split(',') if options else [])])}"
     bare = kind == "encoder" and not spec.startswith("hub:") and ("/" in spec or os.path.isdir(spec))
     if not bare:
         return spec

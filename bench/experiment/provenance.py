@@ -102,7 +102,7 @@ def entry_points(record: Record, find: Find) -> dict[str, tuple[str, ...]]:
     found = {
         "dataset": tuple(_class(find("dataset", name)) for name in data),
         "encoder": (_class(find("encoder", record.encoder.name)),),
-        "defense": (_class(find("defense", record.defense.name)),),
+        "defense": tuple(_class(find("defense", name)) for name in _defenses(record)),
     }
     if from_record(getattr(record, "training", None)):
         found["training"] = FINETUNING
@@ -118,6 +118,12 @@ def entry_points(record: Record, find: Find) -> dict[str, tuple[str, ...]]:
         "attack": (_class(find("attack", record.attack.name)),),
         **_scoring(record),
     }
+
+
+def _defenses(record: Record) -> list[str]:
+    """The defense and, where it stands behind another one, that too."""
+    behind = record.defense.options.get("of")
+    return [record.defense.name, *([str(behind).partition("/")[0]] if behind else [])]
 
 
 def scoring_code(record: Record) -> dict[str, str]:

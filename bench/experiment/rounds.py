@@ -96,7 +96,7 @@ def _round(
             f"encoder {cell.encoder.name!r} has no folder of weights, so it has no updates: choose a transformer, "
             "such as minilm"
         )
-    clients.check(cell.defense.plugin, cell.defense.name)
+    clients.check(getattr(cell.defense.plugin, "inner", cell.defense.plugin), cell.defense.name)
     architecture = Architecture.read(encoder.folder)
     how, options = protocol.how, model.options if model else Finetuned(dropout=protocol.how.dropout)
     rng = generator(cell.seed, "head", architecture.dim, targets.shape[1])
@@ -137,6 +137,7 @@ def _masks(
         raise UsageError(f"in a batch of {batch}: {error}, or raise --batch") from error
     # What a defense of the representation promises, it promises of encodings; no ε of it holds for an update.
     notes = {name: value for name, value in release.notes.items() if name != "accounted"}
+    notes |= defense.notes() if hasattr(defense, "altered") else {}
     return Masks(key.pool, key.one_time), notes
 
 

@@ -85,7 +85,14 @@ class ClientRound:
         self.mine, self.how, self.batch = mine, how, batch
         self._seed, self._words = seed, words
         """what the randomness depends on"""
-        sent = set(shared(model.architecture, [*model.trained, *model.head], how.share))
+        learnt = [*model.trained, *model.head]
+        sent = set(shared(model.architecture, learnt, how.share))
+        if (most := getattr(mine.defense, "sharing", "all")) != "all":
+            sent &= set(shared(model.architecture, learnt, most))
+        if not sent:
+            raise UsageError(f"--update share={how.share} and defense {mine.name!r} leave nothing to send")
+        if how.difference and self._clip:
+            raise UsageError(f"defense {mine.name!r} clips the gradients of one step: leave out steps and optimizer")
         self._sent = {name: value for name, value in model.parameters().items() if name in sent}
         for name, value in model.parameters().items():
             value.requires_grad_(name in sent)
@@ -127,7 +134,7 @@ class ClientRound:
             rows = np.arange(number * self.batch, (number + 1) * self.batch)
             with one_thread(self.model.device):
                 found = self._changed(rows, number) if self.difference else self._gradient(rows, number, names)
-            yield {name: self._rounded(found[name]) for name in names}
+            yield {name: self._altered(name, self._rounded(found[name]), number) for name in names}
 
     def public_texts(self, number: int, count: int) -> list[str]:
         """The public sentences that a batch may mix in."""
@@ -142,10 +149,29 @@ class ClientRound:
 
         if not names:
             return {}
-        loss = self._losses(rows, number, 0).mean()
+        losses = self._losses(rows, number, 0)
+        if self._clip:
+            return self._clipped(losses, names)
+        loss = losses.mean()
         found = torch.autograd.grad(loss, [self._sent[name] for name in names], allow_unused=True)
         zeros = (torch.zeros_like(self._sent[name]) for name in names)
         return {name: zero if grad is None else grad for name, grad, zero in zip(names, found, zeros, strict=True)}
+
+    def _clipped(self, losses: Tensor, names: list[str]) -> Weights:
+        """The mean of the items' gradients, each cut to a norm over all that is sent."""
+        import torch
+
+        found = {name: torch.zeros_like(self._sent[name]) for name in names}
+        for at, loss in enumerate(losses):
+            parts = torch.autograd.grad(
+                loss, list(self._sent.values()), retain_graph=at + 1 < len(losses), materialize_grads=True
+            )
+            norm = torch.stack([part.norm() for part in parts]).norm()
+            factor = (self._clip / norm).clamp(max=1.0) / len(losses)
+            for name, part in zip(self._sent, parts, strict=True):
+                if name in found:
+                    found[name] += factor * part
+        return found
 
     def _changed(self, rows: Ints, number: int) -> Weights:
         """The weights before the local steps less those after them: a sum of gradients times rates, for SGD."""
@@ -196,6 +222,19 @@ class ClientRound:
         tokens = Tokens(self.tokenizer, texts, self.max_length)
         vectors: Any = self.model.vectors(tokens, np.arange(len(texts)), self.how.dropout)
         return Corpus(texts, vectors, self.model.device)
+
+    @property
+    def _clip(self) -> float:
+        clip: float = getattr(self.mine.defense, "clip", 0.0) if hasattr(self.mine.defense, "altered") else 0.0
+        return clip
+
+    def _altered(self, name: str, value: Floats, number: int) -> Floats:
+        """What a defense of updates makes of a tensor."""
+        if not hasattr(self.mine.defense, "altered"):
+            return value
+        rng = generator(self._seed, "defense of an update", number, name, *self._words)
+        changed: Floats = self.mine.defense.altered(name, value, self.batch, rng)
+        return changed
 
     def _rounded(self, value: Tensor) -> Floats:
         import torch
