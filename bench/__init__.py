@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .plugins.decorators import defense as defense
     from .plugins.decorators import encoder as encoder
     from .plugins.protocol import Protocol as Protocol
+    from .plugins.rounds import UpdateProtocol as UpdateProtocol
     from .toolkit import mixing as mixing
     from .toolkit import privacy as privacy
     from .toolkit import search as search
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from .types import Examples as Examples
     from .types import Guess as Guess
     from .types import Key as Key
+    from .types import Reading as Reading
+    from .types import Readings as Readings
     from .types import Release as Release
 
 # The one place that says it: setup.cfg and CITATION.cff's test read it here.
@@ -78,6 +81,7 @@ EXPORTS = {
     "defense": "bench.plugins.decorators",
     "encoder": "bench.plugins.decorators",
     "Protocol": "bench.plugins.protocol",
+    "UpdateProtocol": "bench.plugins.rounds",
     "mixing": "bench.toolkit.mixing",
     "privacy": "bench.toolkit.privacy",
     "search": "bench.toolkit.search",
@@ -85,6 +89,8 @@ EXPORTS = {
     "Examples": "bench.types",
     "Guess": "bench.types",
     "Key": "bench.types",
+    "Reading": "bench.types",
+    "Readings": "bench.types",
     "Release": "bench.types",
     "View": "bench.isolation.view",
 }

@@ -110,7 +110,7 @@ class Key:
     noise: Floats | None = None
 
 
-# The kinds of guess: fields of Guess, each with a class of its own in bench.scoring.kinds.
+# The kinds of guess at encodings and gradients: fields of Guess, each with a class of its own in bench.scoring.kinds.
 KINDS = ("ranking", "vectors", "texts", "images")
 
 
@@ -134,3 +134,30 @@ class Guess:
     def given(self) -> tuple[str, ...]:
         """The kinds that it holds: one, in a guess that is well formed."""
         return tuple(name for name in KINDS if getattr(self, name) is not None)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What an attack reads out of one update."""
+
+    sentences: Sequence[Sequence[int] | str] = ()
+    """at most as many as the batch has: the token numbers of each with all special ones, or its text"""
+    tokens: Sequence[int] | None = None
+    """the words of the batch; None for those of the sentences"""
+    certified: bool = False
+    """the attack holds that nothing is missing and nothing wrong"""
+
+
+@dataclass(frozen=True)
+class Readings(Guess):
+    """The guess of an attack that sees updates: a reading of each, in their order."""
+
+    readings: Sequence[Reading] = ()
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        return (*super().given, "readings")
+
+
+# All kinds of guess.
+EVERY_KIND = (*KINDS, "readings")

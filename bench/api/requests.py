@@ -133,6 +133,10 @@ class AttackRequest(Request):
     candidates: int | None = None
     coverage: float | None = None
     split: str | None = None
+    batch: int | None = None
+    """sentences in an update, where updates are attacked"""
+    update: str | None = None
+    """how an update is made: share=top:2,precision=bf16,dropout=0.1,steps=4 (bench.plugins.rounds.Update)"""
     public: str | None = None
     attacker: str | None = None
     """which weights of a trained encoder the attacker holds: current, stale (an epoch older) or initial"""

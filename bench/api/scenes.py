@@ -67,6 +67,8 @@ def scene(
     candidates: int | None = None,
     coverage: float | None = None,
     split: str | None = None,
+    batch: int | None = None,
+    update: str | None = None,
     public: str | None = None,
     device: str = "auto",
     plugins: Names = (),
@@ -92,6 +94,8 @@ def scene(
         candidates=candidates,
         coverage=coverage,
         split=split,
+        batch=batch,
+        update=update,
         public=public,
         device=device,
         plugins=[*files, *([ONLOOKER] if attack is None else [])],
@@ -106,7 +110,7 @@ def scene(
 
 def build(cell: Cell, request: AttackRequest) -> Scene:
     from bench import surfaces
-    from bench.experiment import identity, setup, trained
+    from bench.experiment import identity, rounds, trained
     from bench.isolation.process import PREFIX
     from bench.scheduling.progress import Progress
     from bench.system.device import resolve
@@ -117,8 +121,8 @@ def build(cell: Cell, request: AttackRequest) -> Scene:
         model = None
         if cell.training:
             model = trained.obtain(cell, identity.describe(cell), device=device, progress=line.stage)
-        found = setup.build(cell, device=device, progress=line.stage, model=model)
-        released = surfaces.build(cell.sees, found.client)
+        found = rounds.scene(cell, device=device, progress=line.stage, model=model)
+        released = surfaces.build(cell.sees, rounds.client_of(cell, found))
         line.close()
     cell = trained.facing(cell, model, cell.attacker) if model else cell
     # Should this process be killed, the next run deletes the folder (bench.isolation.process.workspace).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tomllib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,15 +76,20 @@ def coverage(
     return suite
 
 
+def _size(sizes: Mapping[str, Any]) -> tuple[Any, ...]:
+    """All of a protocol but the number of examples."""
+    return tuple(sizes.get(name) for name in ("epochs", "candidates", "coverage", "split", "batch", "update"))
+
+
 def _count_cells(suite: SuiteCoverage, cells: Sequence[Cell], records: Sequence[AttackRecord]) -> None:
     examples: dict[tuple[Any, ...], set[int]] = defaultdict(set)
     for r in records:
-        size = (r.protocol.epochs, r.protocol.candidates, r.protocol.coverage, r.protocol.split)
+        size = _size(r.protocol.model_dump())
         names = (r.dataset.label, r.model, r.attacker, r.defense.label, r.attack.label)
         examples[*names, r.seed, r.public and r.public.label, *size].add(r.protocol.examples)
     for cell in cells:
         wanted = cell.protocol
-        size = (wanted.epochs, wanted.candidates, wanted.coverage, wanted.split)
+        size = _size(wanted.as_dict())
         attacker = cell.attacker if cell.training else None
         names = (cell.dataset.label, cell.model, attacker, cell.defense.label, cell.attack.label)
         found = examples[*names, cell.seed, cell.public and cell.public.label, *size]

@@ -132,6 +132,9 @@ def protocol(record: AttackRecord) -> str:
         parts.append(f"{size.candidates} candidates")
     if size.coverage < 1:
         parts.append(f"coverage {size.coverage:g}")
+    if size.batch is not None:
+        parts[0] = f"{size.examples} in batches of {size.batch}"
+        parts += size.update.split(",") if size.update else []
     if size.split != "train":
         parts.append(f"queries from {size.split}")
     if record.public and "public" in record.attack.sees:

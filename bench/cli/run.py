@@ -35,6 +35,8 @@ def add(commands: Any) -> None:
     size.add_argument("--examples", type=int, metavar="N", help="private examples")
     size.add_argument("--epochs", type=int, metavar="N", help="encodings of each example")
     size.add_argument("--candidates", type=int, metavar="N", help="sentences in the attacker's corpus")
+    size.add_argument("--batch", type=int, metavar="N", help="sentences in an update, for attacks on updates")
+    size.add_argument("--update", metavar="OPTIONS", help="how one is made: share=top:2,precision=bf16,dropout=0.1")
     size.add_argument("--split", choices=("train", "dev"), help="where private examples come from")
     size.add_argument("--public", metavar="NAME", help="public corpus, where one is wanted (default: the data set's)")
     size.add_argument("--coverage", type=float, metavar="F", help="share of the private examples in that corpus")

@@ -101,6 +101,12 @@ class AttackTrial:
 
 
 def run_checks(chosen: Chosen, target: CheckTarget, settings: CheckSettings) -> Iterator[CheckResult]:
+    if "updates" in chosen.info.sees:
+        yield noted(
+            "runs on updates",
+            "not tried: they are those of a transformer, and none is made up here; try bench run --dataset demo",
+        )
+        return
     registry = Registry((*target.registry.files, str(Path(synthetic.__file__))))
     names = settings.defenses or tuple(n for n, e in registry.of("defense").items() if e.built_in and not e.broken)
     trials: dict[str, AttackTrial] = {}

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import operator
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,10 +16,11 @@ from bench.plugins.decorators import Info, info
 from bench.plugins.options import split
 from bench.plugins.protocol import Protocol
 from bench.plugins.registry import Entry, Registry
+from bench.plugins.rounds import sized
 from bench.plugins.training import ATTACKERS, Attacker, Finetuned, parse
 
 AXES = ("dataset", "encoder", "training", "defense", "attack", "seed")
-SIZES = ("examples", "epochs", "candidates", "coverage", "split", "public", "attacker")
+SIZES = ("examples", "epochs", "candidates", "coverage", "split", "batch", "update", "public", "attacker")
 # A defense's `public` option that leaves the choice to the data set.
 AUTO = "auto"
 DEFAULTS: dict[str, list[Any]] = {"dataset": ["demo"], "encoder": ["minilm"], "training": ["frozen"], "seed": [0]}
@@ -145,7 +147,7 @@ def cells(
     ):
         _check_kind(dataset, encoder, attack)
         _check_training(dataset, training)
-        protocol = dataclasses.replace(attack.info.protocol, **given)
+        protocol = sized(attack.info.protocol, given)
         public = _public(registry, dataset, defense, attack, public_name)
         cell = Cell(dataset, encoder, defense, seed, public, attack, protocol, "examples" in given, sealed)
         found.append(dataclasses.replace(cell, training=training, attacker=attacker if training else "current"))
@@ -226,8 +228,18 @@ def _seeds(axes: Mapping[str, Sequence[Any] | None]) -> list[int]:
     return found
 
 
+# Between a defense of the representation and one of updates; not the sign of an exponent.
+_PLUS = re.compile(r"\+(?=[a-z])")
+
+
 def _full_name(kind: str, spec: str) -> str:
-    """An encoder may be given as a hub id or a folder, as it is."""
+    """An encoder may be given as a hub id or a folder, as it is; two defenses as one, joined by a plus."""
+    if kind == "defense" and len(parts := _PLUS.split(spec)) > 1:
+        if len(parts) > 2:
+            raise UsageError(f"{spec!r}: one defense of the representation and one of updates can be joined")
+        inner, outer = parts
+        name, _, options = inner.partition(":")
+        return f"{outer}{',' if ':' in outer else ':'}of={'/'.join([name, *(options.split(',') if options else [])])}"
     bare = kind == "encoder" and not spec.startswith("hub:") and ("/" in spec or os.path.isdir(spec))
     if not bare:
         return spec

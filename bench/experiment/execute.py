@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from bench import modalities, surfaces
 from bench.errors import BenchError, UsageError
-from bench.experiment import identity, provenance, redrawing, setup, trained
+from bench.experiment import identity, provenance, redrawing, rounds, setup, trained
 from bench.experiment.cells import Cell
 from bench.isolation import guess as guesses
 from bench.isolation import process, sandbox, view
@@ -61,7 +61,7 @@ def execute(
             stage("preparing")
             model = trained.obtain(cell, about, device=device, progress=stage) if cell.training else None
             scene = scenes.get(cell, about, device, stage, salt, model)
-            released = surfaces.build(cell.sees, scene.client)
+            released = surfaces.build(cell.sees, rounds.client_of(cell, scene))
             found |= _of_scene(about, scene, released)
             if model is not None:
                 found |= _of_training(cell, found["encoder"], model)
@@ -229,7 +229,7 @@ class Scenes:
             self._last = None  # before the next one is made: two would take twice the memory
             # Sentences that a client has trained on cannot be drawn anew.
             subject = cell if cell.training else redrawing.redrawn(cell, salt)
-            self._last = setup.build(subject, device=device, progress=stage, salt=salt, model=model)
+            self._last = rounds.scene(subject, device=device, progress=stage, salt=salt, model=model)
             self._of = wanted
         return self._last
 

@@ -33,6 +33,7 @@ HOME = ROOT if IN_CHECKOUT else Path(__file__).resolve().parent.parent.parent
 """the folder that holds bench/, and in a checkout the plugins' folders, too"""
 COUNTED = (
     *("bench.types", "bench.arrays", "bench.system.seeds", "bench.system.text", "bench.plugins.protocol"),
+    "bench.plugins.rounds",
     *("bench.toolkit", "bench.encoders", "bench.modalities", "bench.surfaces", "bench.training", "bench.experiment"),
     "bench.auditing",
     *("bench.scoring.metrics", "bench.scoring.kinds", "bench.scoring.similarity", "bench.scoring.intervals"),
@@ -106,7 +107,7 @@ def entry_points(record: Record, find: Find) -> dict[str, tuple[str, ...]]:
     found = {
         "dataset": tuple(_class(find("dataset", name)) for name in data),
         "encoder": (_class(find("encoder", record.encoder.name)),),
-        "defense": (_class(find("defense", record.defense.name)),),
+        "defense": tuple(_class(find("defense", name)) for name in _defenses(record)),
     }
     if from_record(getattr(record, "training", None)):
         found["training"] = FINETUNING
@@ -117,13 +118,20 @@ def entry_points(record: Record, find: Find) -> dict[str, tuple[str, ...]]:
         return {"training": (*(OWN_HEAD if own else TRAINING), *modalities.entry_points(modality, *ENCODING)), **found}
     seen = [word for word in SURFACES if word in record.attack.sees]
     used = [function for word in seen for function in surfaces.get(word).uses]
+    also = [entry for word in seen for entry in getattr(surfaces.get(word), "also", ())]
     return {
         **found,
         "setup": (*SETUP, *modalities.entry_points(modality, *ENCODING)),
-        "surface": (*SURFACE, *map(surfaces.class_of, seen), *modalities.entry_points(modality, *used)),
+        "surface": (*SURFACE, *map(surfaces.class_of, seen), *also, *modalities.entry_points(modality, *used)),
         "attack": (_class(find("attack", record.attack.name)),),
         **_scoring(record),
     }
+
+
+def _defenses(record: Record) -> list[str]:
+    """The defense and, where it stands behind another one, that too."""
+    behind = record.defense.options.get("of")
+    return [record.defense.name, *([str(behind).partition("/")[0]] if behind else [])]
 
 
 def scoring_code(record: Record) -> dict[str, str]:
@@ -137,7 +145,9 @@ def _scoring(record: AttackRecord) -> dict[str, tuple[str, ...]]:
     """The scorer of the kind of guess, and the functions of the metrics that the record holds: no others, so that a
     new metric makes no old record stale. Before anything was scored, all that may be needed."""
     modality, names = record.dataset.modality, record.metrics.keys()
-    possible = [kinds.get(kind_of(record))] if names else [kind for kind in kinds.every() if kind.modality == modality]
+    of_updates = "updates" in record.attack.sees
+    fitting = [kind for kind in kinds.every() if kind.modality == modality and kind.of_updates == of_updates]
+    possible = [kinds.get(kind_of(record))] if names else fitting
     bases = dict.fromkeys(basis for kind in possible for basis in kind.bases)
     metrics = [row.entry_point for row in METRICS.of(*bases) if not names or row.name in names]
     scorers = [kinds.scorer_of(kind.name) for kind in possible]

@@ -69,6 +69,8 @@ class AttackTable(SuiteTable):
     candidates: int | None = None
     coverage: float | None = None
     split: Literal["train", "dev"] | None = None
+    batch: int | None = None
+    update: str | None = None
     public: str | None = None
     attacker: Literal["current", "stale", "initial"] | None = None
     samples: NotNegative = 0

@@ -9,7 +9,7 @@ import numpy as np
 from bench.scoring import kinds
 from bench.scoring.kinds import Expected
 from bench.system.text import printable
-from bench.types import KINDS, Guess
+from bench.types import EVERY_KIND, Guess
 
 # Answers to all items together: scoring compares each with the truth, several arrays of them at a time.
 ANSWERS = 1 << 24
@@ -40,7 +40,7 @@ def attempts(facts: dict[str, Any]) -> dict[str, int]:
 def check(guess: Guess, expected: Expected) -> str | None:
     """What is wrong with a guess for this release, in words for its author; None if nothing is."""
     if len(guess.given) != 1:
-        return f"a guess holds exactly one of {', '.join(KINDS)}; this one holds {list(guess.given) or 'none'}"
+        return f"a guess holds exactly one of {', '.join(EVERY_KIND)}; this one holds {list(guess.given) or 'none'}"
     kind = kinds.kind_of(guess)
     if kind.modality != expected.modality:
         return f"a guess of {kind.name} does not fit: the private examples are {expected.modality}"

@@ -26,6 +26,7 @@ from bench.plugins import names, options
 from bench.plugins.decorators import ON, SEES, Info, info
 from bench.plugins.protocol import Protocol
 from bench.plugins.registry import Entry, Registry
+from bench.plugins.rounds import from_sizes
 from bench.system import processes
 from bench.system.text import printable
 
@@ -34,6 +35,8 @@ MEMORY_MIB = 4096
 LIMIT = 1 << 20
 # Released items that a stranger's protocol may ask the parent to make: 600 MB of 768 dimensions.
 ITEMS = 200_000
+# Tensors of an update that an attack may ask for.
+TENSORS = 20
 
 
 def load_declaration(registry: Registry, kind: str, spec: str) -> Any:
@@ -100,6 +103,7 @@ def _placeholder(entry: Entry, declaration: dict[str, Any]) -> Any:
             sees,
             _protocol(**declaration["protocol"]),
             on=on,
+            tensors=_tensors(declaration.get("tensors", ())),
         )
         if len(declaration["options"]) > names.OPTIONS:
             raise ValueError(f"{len(declaration['options']):,} options; at most {names.OPTIONS} are taken")
@@ -121,10 +125,18 @@ def _protocol(**declared: Any) -> Protocol:
             raise ValueError(f"protocol: {name} is not a whole number")
     if type(declared.get("coverage", 1)) not in (int, float):
         raise ValueError("protocol: coverage is not a number")
-    found = Protocol(**declared)
+    if type(declared.get("batch", 1)) is not int or type(declared.get("update", "")) is not str:
+        raise ValueError("protocol: batch is not a whole number, or update no text")
+    found = from_sizes(declared)
     if found.examples * found.epochs > ITEMS:
         raise ValueError(f"protocol: {found.examples} examples in {found.epochs} epochs are more than {ITEMS:,} items")
     return found
+
+
+def _tensors(declared: Any) -> tuple[str, ...]:
+    if len(declared) > TENSORS or not all(isinstance(name, str) and len(name) <= 60 for name in declared):
+        raise ValueError(f"tensors: at most {TENSORS} names were expected")
+    return tuple(declared)
 
 
 def _name(text: str) -> str:
@@ -160,6 +172,7 @@ def main() -> None:
             "sees": said.sees,
             "on": said.on,
             "paper": said.paper,
+            "tensors": said.tensors,
             "protocol": said.protocol.as_dict(),
             "options": dataclasses.asdict(plugin),
             "defaults": {f.name: f.default for f in dataclasses.fields(plugin) if f.default is not dataclasses.MISSING},

@@ -14,10 +14,11 @@ from typing import Any, TypeVar
 from bench.errors import UsageError, unknown
 from bench.plugins import names
 from bench.plugins.protocol import Protocol
+from bench.plugins.rounds import UpdateProtocol
 
 KINDS = ("attack", "defense", "dataset", "encoder")
 # What may leave a client (bench.surfaces), and what an attacker may know besides.
-SURFACES = ("encodings", "labels", "gradients")
+SURFACES = ("encodings", "labels", "gradients", "updates")
 SEES = (*SURFACES, "corpus", "public", "encoder", "defense", "oracle")
 ON = ("text", "images")
 METHODS = {"attack": "run", "defense": "release", "dataset": "load", "encoder": "encode"}
@@ -38,6 +39,8 @@ class Info:
     metrics: tuple[str, ...] = ()
     on: tuple[str, ...] = ("text",)
     """what it holds, takes or works on: text, images"""
+    tensors: tuple[str, ...] = ()
+    """of an update, those that an attack reads (bench.surfaces.updates)"""
 
 
 def _stamp(info: Info) -> Callable[[T], T]:
@@ -62,12 +65,22 @@ def attack(
     paper: str = "",
     protocol: Protocol | None = None,
     on: Collection[str] = ("text",),
+    tensors: Collection[str] = (),
 ) -> Callable[[T], T]:
-    """`sees` is the threat model: exactly what the attack's view will hold. `on`: text, images or both."""
+    """`sees` is the threat model: exactly what the attack's view will hold. `on`: text, images or both.
+
+    `tensors`, with `updates` in `sees`: those of an update that are laid out, such as `embeddings.word` or
+    `first.qkv.weight`; `first` is the lowest layer that is shared, `second` the one above it, `last` the top one.
+    """
     for word in sees:
         if word not in SEES:
             raise unknown(f"word in sees of attack {name!r}:", word, SEES)
-    return _stamp(Info("attack", name, paper, tuple(sorted(sees)), protocol or Protocol(), on=_on(name, on)))
+    if bool(tensors) != ("updates" in sees):
+        raise UsageError(f"attack {name!r}: sees={{'updates'}} and tensors=(...), which it reads of one, go together")
+    protocol = protocol or (UpdateProtocol() if tensors else Protocol())
+    if isinstance(protocol, UpdateProtocol) != bool(tensors):
+        raise UsageError(f"attack {name!r}: a protocol for updates is an UpdateProtocol, and only that")
+    return _stamp(Info("attack", name, paper, tuple(sorted(sees)), protocol, on=_on(name, on), tensors=tuple(tensors)))
 
 
 def defense(name: str, *, paper: str = "") -> Callable[[T], T]:

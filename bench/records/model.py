@@ -34,10 +34,10 @@ def _modality(name: str) -> str:
 
 
 def _kind_of_guess(name: str) -> str:
-    from bench.types import KINDS  # NumPy, which a record without a guess can do without
+    from bench.types import EVERY_KIND  # NumPy, which a record without a guess can do without
 
-    if name not in KINDS:
-        raise ValueError(f"one of {', '.join(KINDS)} was expected")
+    if name not in EVERY_KIND:
+        raise ValueError(f"one of {', '.join(EVERY_KIND)} was expected")
     return name
 
 
@@ -92,6 +92,10 @@ class Sizes(Part):
     candidates: int | None
     coverage: float
     split: str
+    batch: int | None = None
+    """sentences in an update, where updates were attacked"""
+    update: str | None = None
+    """how the update was made: bench.plugins.rounds.Update"""
 
 
 class Metric(Part):

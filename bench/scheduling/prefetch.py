@@ -18,6 +18,7 @@ from bench.experiment import setup
 from bench.experiment.cells import Cell, Trial
 from bench.modalities.text import encode_texts
 from bench.plugins.protocol import Protocol
+from bench.plugins.rounds import from_sizes
 from bench.records.model import Record
 from bench.scheduling.tasks import AttackTask, AuditTask, Task
 from bench.system.seeds import generator
@@ -51,6 +52,7 @@ def texts_of(tasks: Iterable[Task[Record]]) -> list[TextsToEncode]:
         subject = task.subject
         cached = "text" in subject.dataset.info.on and hasattr(subject.encoder.plugin, "fingerprint")
         cached = cached and subject.training is None  # a trained encoder is there only when it has been trained
+        cached = cached and not (isinstance(task, AttackTask) and "updates" in task.cell.sees)  # tokens, no vectors
         if not cached or task.group in groups:
             continue
         groups.add(task.group)
@@ -89,7 +91,7 @@ def _add(wanted: TextsToEncode, task: Task[Record]) -> None:
 
 
 def _add_attacked(wanted: TextsToEncode, task: AttackTask) -> None:
-    cell, protocol = task.cell, Protocol(**task.about.protocol.model_dump())
+    cell, protocol = task.cell, from_sizes(task.about.protocol.model_dump())
     if protocol.split in wanted.complete:
         return
     data, fingerprint, start = setup.pool(cell)

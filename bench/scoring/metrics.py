@@ -84,6 +84,34 @@ class NamedImages:
     """it is the item's own"""
 
 
+@dataclass(frozen=True)
+class Recovered:
+    """Each private sentence beside the one that a one-to-one matching inside its batch gives it, if there is one."""
+
+    same: Flags
+    """the two have the same tokens in the same order"""
+    tokens: Values
+    """F1 of the tokens that the two have in common"""
+    words: Values
+    """sentences × 3: F1 of common words, of common pairs of words, and of the longest common subsequence of words"""
+
+
+@dataclass(frozen=True)
+class BatchReading:
+    """What was read of each batch."""
+
+    named: Ints
+    """sentences"""
+    right: Ints
+    """of these, how many are in the batch"""
+    found: Values
+    """share of the batch's different tokens that were found"""
+    true: Values
+    """share of the tokens that were named which the batch has"""
+    certified: Flags
+    """the attack holds that it has all, and nothing else"""
+
+
 @metric("cosine", of="vectors", title="cosine of reconstructed and private vectors", order=110)
 def cosine(matching: Matching) -> Values:
     """Cosine of an example's vector and the reconstruction matched to it; 0 for an example without one."""
@@ -263,6 +291,74 @@ def ssim(images: ImageErrors) -> Values:
 def image_identity(named: NamedImages) -> Values:
     """Of images: 1 if of all candidates the image itself is nearest to the recovered one, in squared error."""
     return named.right.astype(np.float64)
+
+
+@metric(
+    "exact",
+    of="recovered",
+    title="share of the private sentences that are recovered token by token",
+    order=130,
+    share=True,
+    leak=True,
+)
+def exact(recovered: Recovered) -> Values:
+    """1 if the sentence that is matched to it has the same tokens in the same order, as they entered the model."""
+    return recovered.same.astype(np.float64)
+
+
+@metric("token_f1", of="recovered", title="F1 of the tokens that a sentence and its match share", order=131, share=True)
+def token_f1(recovered: Recovered) -> Values:
+    """2 · common tokens / all tokens of a sentence and its match, special ones left out; 0 without a match. Sentences
+    of a batch are matched one to one by the Hungarian method on this measure."""
+    return recovered.tokens
+
+
+@metric("rouge1", of="recovered", title="ROUGE-1 of a sentence and its match", order=132, share=True)
+def rouge1(recovered: Recovered) -> Values:
+    """F1 of the words (letters and digits, lower case) that a sentence and its match share."""
+    return recovered.words[:, 0]
+
+
+@metric("rouge2", of="recovered", title="ROUGE-2 of a sentence and its match", order=133, share=True)
+def rouge2(recovered: Recovered) -> Values:
+    """F1 of the pairs of neighbouring words that they share."""
+    return recovered.words[:, 1]
+
+
+@metric("rougeL", of="recovered", title="ROUGE-L of a sentence and its match", order=134, share=True)
+def rouge_l(recovered: Recovered) -> Values:
+    """F1 of the longest common subsequence of words."""
+    return recovered.words[:, 2]
+
+
+@metric("tokens", of="batches", title="share of a batch's different tokens that are found", order=135, share=True)
+def tokens(batches: BatchReading) -> Values:
+    """Share of a batch's different tokens, special ones left out, among those that were named: by the attack's own
+    list of words, or by its sentences."""
+    return batches.found
+
+
+@metric("precision", of="batches", title="share of the named tokens that are in the batch", order=136, share=True)
+def precision(batches: BatchReading) -> Values:
+    """Share of the different tokens named which the update was made from, public sentences included; 1 where none was
+    named."""
+    return batches.true
+
+
+@metric("false", of="batches", title="share of the named sentences that are not in the batch", order=137, share=True)
+def false(batches: BatchReading) -> Values:
+    """Share of the named sentences that are not in the batch, nor among public ones that are mixed in; 0 where none was
+    named."""
+    wrong: Values = (batches.named - batches.right) / np.maximum(batches.named, 1)
+    return wrong
+
+
+@metric(
+    "certified", of="batches", title="share of the batches that the attack holds to be complete", order=138, share=True
+)
+def certified(batches: BatchReading) -> Values:
+    """Share of the batches of which the attack says that nothing is missing and nothing wrong."""
+    return batches.certified.astype(np.float64)
 
 
 def share_named(answers: Answers, counted: Ints | None) -> Values:

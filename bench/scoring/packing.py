@@ -12,7 +12,7 @@ import numpy as np
 
 from bench.scoring import kinds
 from bench.system.text import printable
-from bench.types import KINDS, Guess
+from bench.types import KINDS, Guess, Readings
 
 # What an attack may add to its record: room for curves, none for a data set.
 DETAILS_LIMIT = 8 << 20
@@ -54,7 +54,10 @@ def read(facts: dict[str, Any], arrays: dict[str, Any]) -> tuple[Guess | None, s
         return None, str(error)
     if not isinstance(details, dict) or not _shallow(details, DEPTH) or len(json.dumps(details)) > DETAILS_LIMIT:
         return None, f"the details of its guess are not a table of at most {DETAILS_LIMIT >> 20} MiB, {DEPTH} deep"
-    return Guess(**values, confidence=known.get("confidence"), details=details, trail=trail), ""
+    if values["readings"] is None:
+        del values["readings"]
+    kind = Readings if "readings" in values else Guess
+    return kind(**values, confidence=known.get("confidence"), details=details, trail=trail), ""
 
 
 def _shallow(value: Any, depth: int) -> bool:

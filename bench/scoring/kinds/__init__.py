@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib import import_module
 
 from bench.scoring.kinds.base import Expected, Kind, Scores
-from bench.types import KINDS, Guess
+from bench.types import EVERY_KIND, Guess
 
 __all__ = ["Expected", "Kind", "Scores", "every", "get", "kind_of", "scorer_of"]
 
@@ -22,7 +22,7 @@ def get(name: str) -> Kind:
 
 
 def every() -> Iterator[Kind]:
-    return map(get, KINDS)
+    return map(get, EVERY_KIND)
 
 
 def kind_of(guess: Guess) -> Kind:

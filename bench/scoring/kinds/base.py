@@ -13,7 +13,7 @@ import numpy.typing as npt
 from bench.arrays import Ints
 from bench.scoring.intervals import mean_interval
 from bench.scoring.table import METRICS, MetricInfo
-from bench.scoring.truth import Truth
+from bench.scoring.truth import Truth, UpdateTruth
 from bench.types import Guess
 
 Values = npt.NDArray[np.float64]
@@ -48,12 +48,15 @@ class Expected:
     """of the vectors"""
     shape: tuple[int, ...] = ()
     """of one example, where it has one: channels, height and width of an image"""
+    batch: int = 0
+    """sentences in an update; 0 where no updates are seen"""
 
     @classmethod
     def of(cls, truth: Truth) -> Expected:
         items, width = truth.key.members.shape
         shape = truth.private.shape
-        return cls(truth.private.modality, items, width, len(truth.corpus.texts), truth.vectors.shape[1], shape)
+        batch = truth.batches.size if isinstance(truth, UpdateTruth) else 0
+        return cls(truth.private.modality, items, width, len(truth.corpus.texts), truth.vectors.shape[1], shape, batch)
 
 
 class Kind(ABC):
@@ -63,6 +66,8 @@ class Kind(ABC):
     """of the field of `Guess` that holds it"""
     modality: ClassVar[str] = "text"
     """what the private examples are"""
+    of_updates: ClassVar[bool] = False
+    """it answers to updates, and not to encodings or gradients"""
     bases: ClassVar[tuple[str, ...]]
     """what its metrics are computed from (`of` in bench.scoring.metrics)"""
     score: ClassVar[Callable[..., Scores]]

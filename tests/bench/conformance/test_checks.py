@@ -29,6 +29,8 @@ OTHERS = {
     "gradient-ratio": ("gradient-ratio", "none", "texthide"),
     "unmix-pictures": ("unmix-pictures", "mix-only", "instahide"),
     "unmix-blind": ("unmix-blind:rounds=3", "none", "instahide"),
+    "span": ("span",),
+    "token-rows": ("token-rows",),
 }
 
 

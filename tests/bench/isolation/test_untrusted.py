@@ -180,7 +180,7 @@ def test_inside_a_plugin_declares_itself(
 ) -> None:
     (tmp_path / "good.py").write_text(PLUGIN.format(more=""))
     said = declared(monkeypatch, capsys, tmp_path / "good.py", [["top", "5"]])
-    assert said == VALID | {"sees": ["corpus", "encodings"], "protocol": Protocol().as_dict()}
+    assert said == VALID | {"sees": ["corpus", "encodings"], "protocol": Protocol().as_dict(), "tensors": []}
     assert load(json.dumps(said)).top == 5
 
 

@@ -18,6 +18,9 @@ DRAWN = {
     "texts": ["jaccard", "tfidf", "sbert", "label", "identity", "hit", "recall", "success"],
     "vectors": ["cosine", "jaccard", "tfidf", "sbert", "label", "identity", "success", "error"],
     "images": ["recall", "success", "mse", "psnr"],
+    "readings": [
+        *("exact", "token_f1", "rouge1", "rouge2", "rougeL", "tokens", "precision", "false", "certified"),
+    ],
 }
 
 
@@ -27,7 +30,9 @@ def test_metrics_draw_in_the_order_in_which_published_numbers_were_made(kind: st
     assert names[: len(DRAWN[kind])] == DRAWN[kind], "a new metric goes last in bench/scoring/metrics.py"
 
 
-@pytest.mark.parametrize(("kind", "metric"), [("ranking", "recall"), ("vectors", "success"), ("images", "success")])
+@pytest.mark.parametrize(
+    ("kind", "metric"), [("ranking", "recall"), ("vectors", "success"), ("images", "success"), ("readings", "exact")]
+)
 def test_every_kind_has_one_metric_that_is_its_leak(kind: str, metric: str) -> None:
     bases = kinds.get(kind).bases
     assert [row.name for row in METRICS.of(*bases) if row.leak] == [metric]
@@ -63,7 +68,7 @@ def test_a_share_beyond_one_is_refused_in_a_record() -> None:
         "seed": 0,
     }
     shares = [name for name, metric in METRICS.items() if metric.share]
-    assert set(shares) == {"identity", "jaccard", "label", "hit", "recall", "success"}
+    assert set(shares) == {"identity", "jaccard", "label", "hit", "recall", "success", *DRAWN["readings"]}
     for name in shares:
         with pytest.raises(ValueError, match=f"metrics.{name}: a share"):
             AttackRecord.model_validate({**about, "metrics": {name: {"value": 1.5}}})

@@ -1,0 +1,56 @@
+"""What attacks on updates share: an update that is fit to be attacked, and its words."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from bench import Ints, UsageError
+from bench.surfaces.seen import SeenUpdate, SeenUpdates
+
+# Standard deviations above the usual size of a row at which it cannot be noise: of 30,000 normal numbers the largest
+# lies near 4.
+FAR = 6.0
+# No batch has so many of all words: where as many rows are not zero, noise was added to all.
+NOISY = 0.9
+
+
+def needed(seen: SeenUpdates, names: list[str], attack: str) -> list[str]:
+    """Those of some tensors that the client sends; an error if it sends none."""
+    found = [name for name in names if name in seen.shared]
+    if not found:
+        raise UsageError(
+            f"{attack} reads {' or '.join(names)}, and the client does not send that: it needs --update share=all, "
+            "or another attack"
+        )
+    return found
+
+
+def tensor(update: SeenUpdate, name: str) -> npt.NDArray[np.float64]:
+    """A tensor of an update as float64, if it holds anything."""
+    value = np.asarray(update[name], dtype=np.float64)
+    if not np.isfinite(value).all():
+        raise UsageError(f"the update of {name} holds NaN or infinite values: training has diverged; lower its rate")
+    if not value.any():
+        raise UsageError(f"the update of {name} is zero everywhere: nothing was learnt from this batch; take another")
+    return value
+
+
+def noisy(update: SeenUpdate, name: str, count: int) -> bool:
+    """Whether noise was added to all of an embedding's `count` rows."""
+    return len(update.rows(name)[0]) >= NOISY * count
+
+
+def touched(update: SeenUpdate, name: str, count: int) -> Ints:
+    """Rows of an embedding that some token of the batch chose: those that are not zero or, under noise, those that are
+    larger than noise can be, which need not be all."""
+    rows, values = update.rows(name)
+    if not np.isfinite(values).all():
+        raise UsageError(f"the update of {name} holds NaN or infinite values: training has diverged; lower its rate")
+    if not noisy(update, name, count):
+        return rows
+    size = np.linalg.norm(np.asarray(values, dtype=np.float64), axis=1)
+    usual = np.median(size)
+    spread = 1.4826 * np.median(np.abs(size - usual))
+    found: Ints = rows[size > usual + FAR * spread]
+    return found
