@@ -99,7 +99,7 @@ def _attack_tables(records: Sequence[AttackRecord], *, every: bool) -> Iterator[
         yield partial(_attack_table, here, names if every else ())
     told = names if every else [m for m in names if any(pooling.headline([r]) == m for r in records)]
     lines = metric_legend(told)
-    lines += [text for text in (known.assumption(records), *known.warnings(records)) if text]
+    lines += [text for text in (known.assumption(records), *known.warnings(records), *known.rivals(records)) if text]
     if lines:
         yield Text("\n".join(lines), style="dim")
 

@@ -16,6 +16,8 @@ from bench.system.paths import board_file
 
 # Two shares that differ by less are not worth a word.
 MUCH = 0.1
+# Published attacks that stand beside a new one.
+MOST = 4
 # What an attack must not need beyond the one it is compared with.
 _SURFACES = frozenset({"encodings", "labels", "gradients", "updates", "oracle"})
 
@@ -46,11 +48,10 @@ def cells() -> tuple[KnownCell, ...]:
     try:
         found = json.loads(board_file().read_text(encoding="utf-8"))["cells"]
         return tuple(
-            KnownCell(*(c[name] for name in ("dataset", "encoder", "defense", "attack")), tuple(c["sees"]),
-                      c["protocol"], c["metric"], c["value"])
-            for c in found
-            if c["value"] is not None
-        )  # fmt: skip
+            KnownCell(**{name: cell[name] for name in KnownCell._fields} | {"sees": tuple(cell["sees"])})
+            for cell in found
+            if cell["value"] is not None
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return ()
 
@@ -84,6 +85,17 @@ def strongest(defense: str, finetuned: bool, sees: Iterable[str]) -> KnownCell |
         and (set(cell.sees) & _SURFACES) <= there
     ]
     return max(rivals, key=lambda cell: cell.value, default=None)
+
+
+def rivals(records: Iterable[AttackRecord]) -> Iterator[str]:
+    """For attacks that the board does not have: what published ones find in the same cell."""
+    published = {cell.attack.partition(":")[0] for cell in cells()}
+    lines = {}
+    for record in records:
+        if record.attack.name not in published and (found := beside(record)):
+            told = ", ".join(f"{cell.attack} {cell.value:.3f} ({cell.protocol})" for cell in found[:MOST])
+            lines[f"{record.dataset.label}, {record.model}, {record.defense.label}: published attacks find {told}"] = 0
+    yield from lines
 
 
 def beside(record: AttackRecord) -> list[KnownCell]:
@@ -124,5 +136,5 @@ def assumption(records: Sequence[AttackRecord]) -> str | None:
 def leak_of(record: AttackRecord) -> float | None:
     """The share of what was hidden that an attack found; None where its metrics are of another kind."""
     metric = pooling.headline([record])
-    value = record.metrics[metric].value if metric in pooling.LEAKS and metric in record.metrics else None
-    return float(value) if value is not None else None
+    found = record.metrics.get(metric) if metric in pooling.LEAKS else None
+    return float(found.value) if found else None

@@ -91,7 +91,8 @@ RECORD_ENDS: tuple[Column[RecordLine], ...] = (
 
 def _headline(record: AttackRecord) -> tuple[str, Metric] | None:
     name = pooling.headline([record]) if record.status == "ok" else None
-    return (name, record.metrics[name]) if name and name in record.metrics else None
+    found = record.metrics.get(name) if name else None
+    return (name, found) if name and found else None
 
 
 def _random(record: AttackRecord) -> float | None:

@@ -93,3 +93,9 @@ def test_published_rows_of_the_same_cell_come_the_strongest_first(board: Any) ->
     here = {**UNMIX, "dataset": "demo", "encoder": "toy"}
     board(UNMIX, {**here, "attack": "rss", "value": 0.1}, here)
     assert [cell.attack for cell in known.beside(record())] == ["unmix", "rss"]
+
+
+def test_a_new_attack_is_told_what_published_ones_find_in_its_cell(board: Any) -> None:
+    board(UNMIX, {**UNMIX, "dataset": "demo", "encoder": "toy"})
+    (line,) = known.rivals([record(attack="mine"), record(attack="mine"), record(attack="unmix")])
+    assert line == "demo, toy, texthide: published attacks find unmix 0.990 (1000 × 1)"
