@@ -137,4 +137,4 @@ def leak_of(record: AttackRecord) -> float | None:
     """The share of what was hidden that an attack found; None where its metrics are of another kind."""
     metric = pooling.headline([record])
     found = record.metrics.get(metric) if metric in pooling.LEAKS else None
-    return float(found.value) if found else None
+    return float(found.value) if found and found.value is not None else None

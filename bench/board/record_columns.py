@@ -92,7 +92,7 @@ RECORD_ENDS: tuple[Column[RecordLine], ...] = (
 def _headline(record: AttackRecord) -> tuple[str, Metric] | None:
     name = pooling.headline([record]) if record.status == "ok" else None
     found = record.metrics.get(name) if name else None
-    return (name, found) if name and found else None
+    return (name, found) if name and found and found.value is not None else None
 
 
 def _random(record: AttackRecord) -> float | None:

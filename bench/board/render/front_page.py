@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bench.board.columns import SUITES, NamedSuite, legend, shown
 from bench.board.formats import format_epsilon, number
+from bench.board.headline import headline
 from bench.board.marks import Mark, marks_of_worst_cases
 from bench.board.model import Board, DefenseRow
 from bench.board.record_columns import METRIC_PARTS, RECORD_ENDS, RECORDS
@@ -50,7 +51,9 @@ def summary(board: Board, name: str = "main") -> list[Block]:
         lines.append([defense, claimed, *("–" if row is None else _short(row, most) for row in some)])
     table = Table(["defense", "ε claimed", *(", ".join(p) for p in places)], lines)
     setting = [Text(board.suites[name].differs)] if board.suites[name].differs else []
-    return [Text(_explanation(board, name, rows)), *setting, table]
+    said = headline(board, name)
+    short = [Text(f"**{' '.join(said)}**")] if said else []
+    return [*short, Text(_explanation(board, name, rows)), *setting, table]
 
 
 def _explanation(board: Board, name: str, rows: list[DefenseRow]) -> str:

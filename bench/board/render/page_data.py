@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from bench.board import formats
 from bench.board.columns import CELLS, DEFENSES, Column, metric_explanation, shown
+from bench.board.headline import headline
 from bench.board.marks import MARKS
 from bench.board.model import Board, BoardCell
 from bench.board.pooling import LEAKS
@@ -54,6 +55,7 @@ def packed(board: Board) -> dict[str, Any]:
         "schema": board.schema_version,
         "records": board.records,
         "stale": board.stale,
+        "headline": headline(board),
         "suites": {name: suite.to_dict() for name, suite in board.suites.items()},
         "count": len(cells),
         "titles": {"flat": [_described(c) for c in flat], "defenses": [_described(c) for c in DEFENSES]},

@@ -29,6 +29,7 @@ const prepare = () => {
   const lost = [[failed, "failed"], [packed.stale, "stale"]].filter(([count]) => count).map(([count, what]) => `, ${count.toLocaleString("en")} of them ${what}`).join("");
   const size = `${n(cells.length, "cell")} from ${n(packed.records, "record")}${lost}`;
   $("about").textContent = `What attacks read out of text that defenses hide: ${size}.`;
+  $("headline").textContent = packed.headline.join(" ");
   const link = (path) => [el("a", { href: `../${path}` }, path.replace(/^pictures\/|\.svg$/g, "").replaceAll("-", " ")), " "];
   if (packed.pictures.length) $("pictures").append("Pictures: ", ...packed.pictures.flatMap(link));
   const wide = matchMedia("(min-width: 48rem)");
