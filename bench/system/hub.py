@@ -25,6 +25,18 @@ def model_folder(repository: str, patterns: Sequence[str], *, what: str, otherwi
     return _download(lambda: snapshot_download(repository, allow_patterns=list(patterns)), what, otherwise)
 
 
+def parquet_folder(repository: str, *, what: str, otherwise: str) -> Path:
+    """A data set as the hub itself converts it: CONFIG/SPLIT/*.parquet, whatever form it was uploaded in."""
+    from huggingface_hub import snapshot_download
+
+    def download() -> str:
+        return snapshot_download(
+            repository, repo_type="dataset", revision="refs/convert/parquet", allow_patterns=["*.parquet"]
+        )
+
+    return _download(download, what, otherwise)
+
+
 def _download(download: Callable[[], str], what: str, otherwise: str) -> Path:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 

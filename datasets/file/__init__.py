@@ -71,13 +71,7 @@ class File:
 
     def _labelled(self, path: Path) -> Examples:
         table = reading.read(path, self._texts())
-        text = _column(table, self.text, TEXT, "text", path)
-        pair = _column(table, self.pair, PAIRED, "pair", path, optional=True)
-        label = _column(table, self.label, LABEL, "label", path)
-        table = _complete(table, [text, *([pair] if pair else []), label], path, skip=self.skip_missing)
-        if len(table) < 2:
-            raise DataError(f"{path} holds {len(table)} examples: at least 2 are needed")
-        return _with_labels(_joined(table, text, pair, path), table[label], f"{path}, column {label!r}")
+        return labelled(table, path, self.text, self.pair, self.label, skip=self.skip_missing)
 
     def _texts(self) -> frozenset[str]:
         """Columns that hold text, whatever it looks like: 007 stays 007."""
@@ -93,6 +87,17 @@ class File:
             texts = _joined(_complete(table, [text], path, skip=self.skip_missing), text, None, path)
         distinct = list(dict.fromkeys(texts))
         return Examples(distinct, [0.0] * len(distinct))
+
+
+def labelled(table: Any, path: Path, text: str, pair: str, label: str, *, skip: bool) -> Examples:
+    """Texts and labels of a table, from columns of these names or, where they are empty, of the usual ones."""
+    text = _column(table, text, TEXT, "text", path)
+    second = _column(table, pair, PAIRED, "pair", path, optional=True)
+    label = _column(table, label, LABEL, "label", path)
+    table = _complete(table, [text, *([second] if second else []), label], path, skip=skip)
+    if len(table) < 2:
+        raise DataError(f"{path} holds {len(table)} examples: at least 2 are needed")
+    return _with_labels(_joined(table, text, second, path), table[label], f"{path}, column {label!r}")
 
 
 def _complete(table: Any, columns: Sequence[str], path: Path, *, skip: bool) -> Any:
