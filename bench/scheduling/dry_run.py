@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from bench.records.model import AttackRecord, Record
+from bench.records.model import AttackRecord, AuditRecord, Record
 from bench.scheduling import executors, prefetch
 from bench.scheduling.estimates import RemainingTime, ResourceHistory
 from bench.scheduling.runner import describe
@@ -71,6 +71,12 @@ def plan(tasks: Sequence[Task[Record]], settings: RunSettings) -> DryRun:
     return DryRun(rows, vectors, seconds, [f"{task.title}: {error}" for task, error in errors])
 
 
+def _attack(about: Record) -> str | None:
+    if isinstance(about, AuditRecord):
+        return f"(audit, {about.protocol.game})"
+    return about.attack.label if isinstance(about, AttackRecord) else None
+
+
 def _row(about: Record, state: Literal["on record", "stale", "to run"], history: ResourceHistory) -> PlannedTask:
     expected = history.estimate(about)
     return PlannedTask(
@@ -78,7 +84,7 @@ def _row(about: Record, state: Literal["on record", "stale", "to run"], history:
         dataset=about.dataset.label,
         encoder=about.model,
         defense=about.defense.label,
-        attack=about.attack.label if isinstance(about, AttackRecord) else None,
+        attack=_attack(about),
         seed=about.seed,
         state=state,
         expected_s=None if expected is None else round(expected.seconds, 1),

@@ -1,0 +1,85 @@
+"""Chooses release-once's defaults (directions, share of ε for the label, clip bound) on public data alone.
+
+Private data have no part in it: sentences of a public corpus are labelled by the words in them, half of them for each
+task with the word and half without, and drawn with replacement until there are as many as a data set has. What is best
+on average over the words is the default.
+
+`python benchmarks/release_once.py --sentences 4000` (needs the imdb corpus and the encoder's weights).
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from bench import Corpus
+from bench.defenses.release_once import ReleaseOnce
+from bench.experiment.setup import load
+from bench.modalities.text import encode_texts
+from bench.plugins.registry import Registry
+
+TASKS = 4
+BUDGETS = (2.0, 4.0, 8.0)
+DIRECTIONS = (4, 8, 16, 32)
+SHARES = (0.25, 0.4)
+CLIPS = (0.7, 1.0, 1.4)
+
+
+def words_of(texts: list[str], least: int) -> list[str]:
+    """The words that most sentences have, of those that fewer than a quarter have: neither rare nor everywhere."""
+    counts = Counter(word for text in texts for word in set(re.findall(r"[a-z]+", text.lower())))
+    known = [word for word, count in counts.most_common() if least < count < len(texts) / 4 and len(word) > 4]
+    return known[:TASKS]
+
+
+def reached(
+    defense: ReleaseOnce, vectors: Any, has: Any, taught: Any, public: Corpus, examples: int, rng: Any
+) -> float:
+    """Balanced accuracy on sentences that were not trained on."""
+    sides = [np.flatnonzero(taught & (has == side)) for side in (False, True)]
+    rows = np.concatenate([rng.choice(side, examples // 2) for side in sides])
+    labels = np.eye(2, dtype=np.float32)[has[rows].astype(int)]
+    release, _ = defense.release(vectors[rows], labels, public, rng)
+    answer = defense.learn(release.encodings, release.labels, public, release.notes)
+    right = answer(vectors[~taught]).argmax(axis=1) == has[~taught]
+    return float(np.mean([right[has[~taught] == side].mean() for side in (False, True)]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sentences", type=int, default=4000)
+    parser.add_argument("--examples", type=int, default=30_000)
+    parser.add_argument("--encoder", default="minilm:pooling=mean")
+    args = parser.parse_args()
+    registry = Registry()
+    texts = load(registry.make("dataset", f"imdb:limit={args.sentences}"), "public")[0].texts
+    encoder = registry.make("encoder", args.encoder)
+    vectors = encode_texts(encoder, "encoder", texts, "cpu", lambda said: None)
+    rng = np.random.default_rng(19)
+    taught = rng.random(len(texts)) < 0.7
+    public = Corpus([], vectors[taught])
+    tasks = words_of(texts, len(texts) // 40)
+    print("words:", ", ".join(tasks))
+    marks = [np.array([bool(re.search(rf"\b{word}\b", text.lower())) for text in texts]) for word in tasks]
+
+    def mean(**options: Any) -> float:
+        some = [reached(ReleaseOnce(**options), vectors, has, taught, public, args.examples, rng) for has in marks]
+        return float(np.mean(some))
+
+    for epsilon in BUDGETS:
+        rows = {(r, share): mean(epsilon=epsilon, r=r, label=share * epsilon) for r in DIRECTIONS for share in SHARES}
+        for r in DIRECTIONS:
+            line = "  ".join(f"{share:g}: {rows[r, share]:.3f}" for share in SHARES)
+            print(f"ε = {epsilon:g}, r = {r}: {line}", flush=True)
+        r, share = max(rows, key=lambda key: rows[key])
+        clips = {clip: mean(epsilon=epsilon, r=r, label=share * epsilon, clip=clip) for clip in CLIPS}
+        said = ", ".join(f"clip {clip:g}: {value:.3f}" for clip, value in clips.items())
+        print(f"ε = {epsilon:g}: r = {r}, share {share:g} ({said})", flush=True)
+
+
+if __name__ == "__main__":
+    main()
