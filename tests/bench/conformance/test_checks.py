@@ -29,6 +29,7 @@ OTHERS = {
     "gradient-ratio": ("gradient-ratio", "none", "texthide"),
     "unmix-pictures": ("unmix-pictures", "mix-only", "instahide"),
     "unmix-blind": ("unmix-blind:rounds=3", "none", "instahide"),
+    "unmix-cross": ("unmix-cross:rounds=3", "instahide-cross"),
 }
 
 
