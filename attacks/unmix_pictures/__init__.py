@@ -110,6 +110,53 @@ class UnmixBlind:
         return Guess(images=images[heaviest], details=details)
 
 
+@attack(
+    "unmix-cross",
+    sees={"encodings", "defense", "encoder", "public"},
+    paper="this suite: docs/attacks/instahide.md",
+    protocol=Protocol(examples=100, epochs=50),
+    on=("images",),
+)
+@dataclass(frozen=True)
+class UnmixCross:
+    """As unmix-blind, with a known list of public pictures: these are decoded first, private ones are what is left."""
+
+    rounds: int = 8
+    """how many times mixes are decoded and private pictures fitted"""
+    most: int = 2000
+    """encodings that serve each round, drawn anew"""
+    answer: Literal["pool", "items"] = "pool"
+    """all pictures found, or for each encoding the private one that weighs most in it"""
+
+    def __post_init__(self) -> None:
+        if self.rounds < 2 or self.most < 2:
+            raise ValueError("rounds and most must be at least 2")
+
+    def run(self, view: View, rng: np.random.Generator) -> Guess:
+        from bench.attacks.unmix_pictures.cross import recover
+
+        encodings = np.asarray(view.encodings)
+        scheme = _scheme(view, encodings.shape[1], rng)
+        if not scheme.public:
+            raise UsageError("this scheme mixes in no public pictures: use unmix-blind")
+        found = recover(
+            encodings,
+            np.asarray(view.public.vectors),
+            shape_of(encodings.shape[1]),
+            scheme.k,
+            scheme.private,
+            rng,
+            rounds=self.rounds,
+            most=self.most,
+            stage=view.stage,
+        )
+        images = _decoded(view, found.pictures)
+        details = {"pictures": len(images), "median_residual": float(np.median(found.mixes.residual))}
+        if self.answer == "pool":
+            return Guess(images=images, details=details)
+        return Guess(images=images[found.mixes.support[:, :1]], details=details)
+
+
 def _scheme(view: View, width: int, rng: np.random.Generator) -> Scheme:
     """How many pictures are mixed, seen by running the scheme on noise."""
     if not hasattr(view.encoder, "decode"):

@@ -59,7 +59,7 @@ def recover(
     pictures, tightness = first_guesses(magnitudes, shape, clusters, rng)
     if not len(pictures):  # too few encodings to tell anything from
         pictures, tightness = magnitudes[:1].copy(), np.zeros(1)
-    pictures = _without_twins(pictures, tightness, shape)
+    pictures = without_twins(pictures, tightness, shape)
     solved = np.inf
     for at in range(rounds):
         stage(f"round {at + 1} of {rounds}: mixes of {len(pictures)} pictures")
@@ -73,14 +73,14 @@ def recover(
             pictures, weights = pictures * flip[:, None], weights * flip
         solved = float(np.median(mixes.residual))
         pictures = _refitted(magnitudes, pictures, weights, mixes.residual)
-        uses = _uses(pictures, weights)
+        uses = uses_of(pictures, weights)
         if not signed:
             uses = np.where(uses < RARE * np.median(uses), 0, uses)
             born = _residual_pictures(magnitudes, pictures, weights, mixes.residual, shape, rng)
             if careful:
                 born = born[:0]
             pictures, uses = np.concatenate([pictures, born]), np.concatenate([uses, np.full(len(born), NEW)])
-        pictures = _without_twins(pictures, uses, shape)
+        pictures = without_twins(pictures, uses, shape)
     mixes = decode(magnitudes, Dictionary.of(pictures, shape), k, centre, starts=1, cycles=1, solved=solved)
     pictures, mixes = _scaled(pictures, mixes)
     return Found(pictures * _last_sign(pictures, box), mixes)
@@ -112,7 +112,7 @@ def _refitted(magnitudes: Floats, pictures: Floats, weights: Floats, residual: F
     return solved
 
 
-def _uses(pictures: Floats, weights: Floats) -> Values:
+def uses_of(pictures: Floats, weights: Floats) -> Values:
     """In how many encodings each picture has a part that can be seen."""
     part = np.abs(weights) * np.sqrt(np.square(pictures).mean(axis=1))
     uses: Values = (part > SEEN).sum(axis=0).astype(np.float64)
@@ -143,7 +143,7 @@ def _residual_pictures(
     return found
 
 
-def _without_twins(pictures: Floats, rank: Values, shape: Shape) -> Floats:
+def without_twins(pictures: Floats, rank: Values, shape: Shape) -> Floats:
     """Of pictures that are alike, up to sign, the one of highest rank; none of rank zero or without any difference."""
     sharp = sharpened(pictures, shape)
     cosine = np.abs(pictures @ sharp.T)

@@ -132,8 +132,9 @@ def _trial(registry: Registry, defense: str, chosen: Chosen, spec: str) -> Attac
         stage["encoder"] = ["pixels"]  # what is hidden are the pictures themselves, not a network's view of them
     sizes = {"examples": examples, "epochs": epochs, "candidates": CANDIDATES}
     (cell,) = cells.cells(registry, {"defense": [defense], "attack": [spec], **stage}, sizes)
-    truth = setup.build(cell, device="cpu", progress=_ignore).truth
-    return AttackTrial(cell, Expected.of(truth))
+    setting = setup.build(cell, device="cpu", progress=_ignore)
+    surfaces.build(cell.sees, setting.client)  # a defense may have nothing to release on one
+    return AttackTrial(cell, Expected.of(setting.truth))
 
 
 def _reordered(release: Release, key: Key, order: Ints) -> tuple[Release, Key]:

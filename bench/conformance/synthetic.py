@@ -39,7 +39,7 @@ def _word(word: str, dim: int) -> Floats:
     return np.random.default_rng(seed).standard_normal(dim, dtype=np.float32)
 
 
-@dataset("synthetic-pictures", on=("images",))
+@dataset("synthetic-pictures", on=("images",), public="synthetic-pictures")
 @dataclass(frozen=True)
 class SyntheticPictures:
     """Spots of light, 8×8 in grey; for checking plugins, not for results."""

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
-from bench.attacks.unmix_pictures import blind, clusters, differences, pursuit
+from bench import Corpus
+from bench.attacks.unmix_pictures import blind, clusters, cross, differences, pursuit
 from bench.attacks.unmix_pictures.single import name_members, private_pictures
 from bench.plugins.registry import Registry
 
@@ -117,6 +118,23 @@ def test_pictures_are_found_without_candidates_and_counted() -> None:
     heaviest = key.members[np.arange(len(key.members)), key.weights.argmax(axis=1)]
     named = cosine.argmax(axis=1)[found.mixes.support[np.arange(len(encodings)), found.mixes.weights.argmax(axis=1)]]
     assert (named == heaviest).mean() > 0.8
+
+
+@pytest.mark.slow
+def test_private_pictures_are_what_known_public_ones_leave() -> None:
+    pictures, public = photographs(15, seed=6), photographs(300, seed=7)
+    defense = Registry().make("defense", "instahide-cross:k=4")
+    labels = np.zeros((15, 1), np.float32)
+    release, key = defense.release(pictures, labels, Corpus([], public), np.random.default_rng(0), epochs=50)
+    encodings = np.asarray(release.encodings)
+    found = cross.recover(encodings, public, SHAPE, 4, 2, np.random.default_rng(0), rounds=6, most=750)
+    cosine = np.corrcoef(found.pictures, pictures)[: len(found.pictures), len(found.pictures) :]
+    assert (cosine.max(axis=0) > 0.95).mean() >= 0.8
+    best = cosine.argmax(axis=0)
+    scale = np.einsum("ij,ij->i", found.pictures[best], pictures) / np.square(pictures).sum(axis=1)
+    assert abs(np.median(scale) - 1) < 0.1
+    named = cosine.argmax(axis=1)[found.mixes.support[:, 0]]
+    assert (key.members[:, :2] == named[:, None]).any(axis=1).mean() > 0.8
 
 
 @pytest.mark.parametrize("value", [0.0, 0.7])

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from bench.conformance import checks
@@ -31,6 +32,7 @@ OTHERS = {
     "unmix-blind": ("unmix-blind:rounds=3", "none", "instahide"),
     "span": ("span",),
     "token-rows": ("token-rows",),
+    "unmix-cross": ("unmix-cross:rounds=3", "instahide-cross"),
 }
 
 
@@ -76,6 +78,12 @@ def test_built_in_data_sets_conform(name: str, tmp_path: Path) -> None:
         path = tmp_path / "train.csv"
         path.write_text("text,label\na dog,1\na cat,0\n")
         spec = f"file:{path}"
+    elif name == "hf":
+        for split in ("train", "validation"):
+            (tmp_path / "default" / split).mkdir(parents=True)
+            table = pd.DataFrame({"text": ["a dog", "a cat"], "label": [1, 0]})
+            table.to_parquet(tmp_path / "default" / split / "0000.parquet")
+        spec = f"hf:{tmp_path}"
     elif name == "pictures":
         image = pytest.importorskip("PIL.Image")
         for i, label in enumerate("ab"):
