@@ -28,6 +28,7 @@ OTHERS = {
     "dlg-blind": ("dlg-blind:steps=3,inner=5", "mix-only"),
     "gradient-ratio": ("gradient-ratio", "none", "texthide"),
     "span": ("span",),
+    "span-blind": ("span-blind",),
     "token-rows": ("token-rows",),
 }
 
