@@ -18,6 +18,8 @@ DROP = 0.05
 APART = 5.0
 # Distances up to so many times what rounding makes of a member's.
 ROUNDING = 30.0
+# What single precision makes of a sentence's inputs by itself.
+SINGLE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,6 @@ def members(distances: Values, most: int, floor: float) -> npt.NDArray[np.bool_]
     if not len(gaps):
         return found
     count = int(np.argmax(gaps)) + 1
-    if gaps[count - 1] > np.log(APART) and np.exp(near[count - 1]) <= ROUNDING * floor:
+    if gaps[count - 1] > np.log(APART) and np.exp(near[count - 1]) <= ROUNDING * max(floor, SINGLE):
         found[order[:count]] = True
     return found

@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 BLOCK = 4096
 
 
-def distances(span: Span, weights: dict[str, Tensor], first: int, places: int, eps: float) -> Values:
-    """vocabulary × places: the part of each possible input that is outside the span, relative to its length."""
-    words = _array(weights["embeddings.word"])
+def distances(
+    span: Span, weights: dict[str, Tensor], first: int, places: int, eps: float, rows: Ints | None = None
+) -> Values:
+    """vocabulary × places: the part of each possible input that is outside the span, relative to its length. With
+    `rows` of these words alone."""
+    words = _array(weights["embeddings.word"] if rows is None else weights["embeddings.word"][rows])
     spots = _array(weights["embeddings.position"])[first : first + places]
     if "embeddings.type" in weights:
         kinds = _array(weights["embeddings.type"])

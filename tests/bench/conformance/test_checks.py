@@ -31,6 +31,7 @@ OTHERS = {
     "unmix-pictures": ("unmix-pictures", "mix-only", "instahide"),
     "unmix-blind": ("unmix-blind:rounds=3", "none", "instahide"),
     "span": ("span",),
+    "span-blind": ("span-blind",),
     "token-rows": ("token-rows",),
     "unmix-cross": ("unmix-cross:rounds=3", "instahide-cross"),
 }
