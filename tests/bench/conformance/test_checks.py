@@ -30,6 +30,8 @@ OTHERS = {
     "unmix-pictures": ("unmix-pictures", "mix-only", "instahide"),
     "unmix-blind": ("unmix-blind:rounds=3", "none", "instahide"),
     "unmix-cross": ("unmix-cross:rounds=3", "instahide-cross"),
+    "average": ("average", "mix-only", "instahide"),
+    "braverman-pictures": ("braverman-pictures", "instahide"),
 }
 
 
