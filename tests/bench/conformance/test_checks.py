@@ -34,6 +34,8 @@ OTHERS = {
     "span-blind": ("span-blind",),
     "token-rows": ("token-rows",),
     "unmix-cross": ("unmix-cross:rounds=3", "instahide-cross"),
+    "average": ("average", "mix-only", "instahide"),
+    "braverman-pictures": ("braverman-pictures", "instahide"),
 }
 
 
