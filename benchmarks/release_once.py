@@ -49,11 +49,23 @@ def reached(
     return float(np.mean([right[has[~taught] == side].mean() for side in (False, True)]))
 
 
+def with_words(words: str, epsilon: float, texts: list[str], vectors: Any, examples: int, rng: Any) -> dict[int, float]:
+    """What directions of words reach, by r, on other sentences that hold such words."""
+    groups = [{*group.split("+")} for group in words.split("/")]
+    found = np.array([[bool(group & {*re.findall(r"\w+", text.lower())}) for group in groups] for text in texts])
+    told, half = found.sum(axis=1) == 1, rng.random(len(texts)) < 0.6
+    public = Corpus([text for text, taught in zip(texts, half, strict=True) if taught], vectors[half])
+    task = (vectors[told], found[told, 1], half[told], public, examples, rng)
+    some = {r: ReleaseOnce(epsilon=epsilon, r=r, words=words) for r in (1, 4, 16)}
+    return {r: round(float(np.mean([reached(defense, *task) for _ in range(2)])), 3) for r, defense in some.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sentences", type=int, default=4000)
     parser.add_argument("--examples", type=int, default=30_000)
     parser.add_argument("--encoder", default="minilm:pooling=mean")
+    parser.add_argument("--words", default="", help="choose r for these words, as great+good/bad+awful")
     args = parser.parse_args()
     registry = Registry()
     texts = load(registry.make("dataset", f"imdb:limit={args.sentences}"), "public")[0].texts
@@ -69,6 +81,11 @@ def main() -> None:
     def mean(**options: Any) -> float:
         some = [reached(ReleaseOnce(**options), vectors, has, taught, public, args.examples, rng) for has in marks]
         return float(np.mean(some))
+
+    if args.words:
+        for epsilon in BUDGETS:
+            print(f"ε = {epsilon:g}:", with_words(args.words, epsilon, texts, vectors, args.examples, rng), flush=True)
+        return
 
     for epsilon in BUDGETS:
         rows = {(r, share): mean(epsilon=epsilon, r=r, label=share * epsilon) for r in DIRECTIONS for share in SHARES}

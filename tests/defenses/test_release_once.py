@@ -112,7 +112,23 @@ def test_private_sentences_in_the_public_corpus_are_said_with_their_share(caplog
     both = Corpus(["x"] * 510, np.concatenate([PUBLIC.vectors, vectors[:10]]))
     with caplog.at_level(logging.WARNING, logger="bench.defenses.release_once"):
         ReleaseOnce(r=4).release(vectors, classes(30), both, np.random.default_rng(0))
-    assert "33.3 % of the private examples are in the public corpus" in caplog.text
+    assert "33 % of the private examples are in the public corpus" in caplog.text
+
+
+def test_words_of_the_public_corpus_give_a_direction() -> None:
+    rng = np.random.default_rng(3)
+    told = rng.integers(0, 2, 500)
+    vectors = draw(500, seed=1)
+    vectors[:, 9] += 4 * told
+    corpus = Corpus([("a good one", "a bad one")[i] for i in told], vectors)
+    defense = ReleaseOnce(epsilon=2.0, words="good+great/bad")
+    frame = defense.frame(corpus)
+    assert frame.axes.shape == (1, DIM)
+    assert abs(frame.axes[0, 9]) > 0.9
+    wide = ReleaseOnce(words="good/bad", r=5).frame(corpus)
+    assert np.allclose(wide.axes @ wide.axes.T, np.eye(5), atol=1e-6)
+    with pytest.raises(UsageError, match="0 public sentences hold 'dull'"):
+        ReleaseOnce(words="good/dull").release(vectors, classes(500), corpus, rng)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +146,16 @@ def test_directions_that_there_are_not(options: Any, said: str) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"epsilon": 0}, {"delta": 0}, {"r": 0}, {"label": 5.0}, {"low": 1.0}, {"low": 2.0, "high": 1.0}, {"public": ""}],
+    [
+        {"epsilon": 0},
+        {"delta": 0},
+        {"r": 0},
+        {"label": 5.0},
+        {"low": 1.0},
+        {"low": 2.0, "high": 1.0},
+        {"public": ""},
+        {"words": "good"},
+    ],
 )
 def test_options_that_mean_nothing(options: Any) -> None:
     with pytest.raises(ValueError):
