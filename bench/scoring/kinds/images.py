@@ -58,17 +58,26 @@ def score(
     guessed, finite = _finite(np.asarray(guess.images, dtype=np.float32))
     known = candidates(truth)
     table = [row for row in METRICS.of(*BASES) if row.of == "images" or known is not None]
-    given = _compared(guessed, finite, truth, known)
+    own = None if known is None else nearest(images, known)
+    n, dummies = guessed.shape[:2]
+    item = np.arange(n)
+    errors, dummy = _compared(guessed, finite, truth)
+    given: dict[str, Any] = {"images": errors}
+    if known is not None and own is not None:
+        right = _same(known, nearest(guessed[item, dummy], known), own[owner])
+        given["candidates"] = NamedImages(right & finite)
     values: dict[str, Values] = {row.name: row.function(given[row.of]) for row in table}
     metrics = intervals(table, values, owner, rng)
     # A blind attacker knows what such images look like: he returns some of the private ones.
     blind: dict[str, list[float]] = {row.name: [] for row in table}
-    n, dummies = guessed.shape[:2]
     for _ in range(BLIND):
         drawn = chance.integers(0, len(images), (n, dummies))
-        level = _compared(images[drawn], np.ones(n, dtype=bool), truth, known)
+        errors, dummy = _compared(images[drawn], np.ones(n, dtype=bool), truth)
+        given = {"images": errors}
+        if known is not None and own is not None:
+            given["candidates"] = NamedImages(_same(known, own[drawn[item, dummy]], own[owner]))
         for row in table:
-            blind[row.name].append(float(row.function(level[row.of]).mean()))
+            blind[row.name].append(float(row.function(given[row.of]).mean()))
     closest = _errors(guessed, images, owner[:, None])[:, :, 0].argmin(1)
     items = {
         "example": [truth.private.texts[i] for i in owner],
@@ -118,22 +127,19 @@ def _finite(images: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
     return np.nan_to_num(images, nan=0.0, posinf=0.0, neginf=0.0), finite
 
 
-def _compared(
-    guessed: Floats, finite: npt.NDArray[np.bool_], truth: Truth, known: Floats | None
-) -> dict[str, ImageErrors | NamedImages]:
-    """What metrics are computed from, by basis."""
+def _compared(guessed: Floats, finite: npt.NDArray[np.bool_], truth: Truth) -> tuple[ImageErrors, Ints]:
+    """Errors of each item's own image, and which of the guesses for the item is held against it."""
     images, key = truth.private.images, truth.key
     assert images is not None
     own, recovered, dummy = _matched(_errors(guessed, images, key.members), key)
-    mine, asked = guessed[np.arange(len(guessed)), dummy], images[key.owner]
-    found: dict[str, ImageErrors | NamedImages] = {
-        "images": ImageErrors(own, recovered, finite, similarity_of(mine, asked))
-    }
-    if known is not None:
-        rows = nearest(images, known)[key.owner]  # a copy is as good
-        right = (known[nearest(mine, known)] == known[rows]).all(axis=(1, 2, 3))
-        found["candidates"] = NamedImages(right & finite)
-    return found
+    mine = guessed[np.arange(len(guessed)), dummy]
+    return ImageErrors(own, recovered, finite, similarity_of(mine, images[key.owner])), dummy
+
+
+def _same(known: Floats, first: Ints, second: Ints) -> npt.NDArray[np.bool_]:
+    """Whether two rows hold the same picture: a copy is as good."""
+    same: npt.NDArray[np.bool_] = (known[first] == known[second]).all(axis=(1, 2, 3))
+    return same
 
 
 def _challenge(guessed: Floats, images: Floats, key: Key) -> dict[str, float]:
