@@ -59,7 +59,10 @@ def test_a_record_comes_back_from_its_file_as_it_was() -> None:
         ({"metrics": {"mse": {"value": 1e301}}}, "metrics.mse.value = 1e+301: a number that could have been measured"),
         ({"metrics": {"recall": {"value": "often"}}}, "metrics.recall.value = 'often': "),
         ({"suites": {"../main": 1}}, "the name of a suite was expected"),
-        ({"guess": {"kind": "rumour"}}, "guess.kind = 'rumour': one of ranking, vectors, texts, images, readings was expected"),
+        (
+            {"guess": {"kind": "rumour"}},
+            "guess.kind = 'rumour': one of ranking, vectors, texts, images, readings was expected",
+        ),
         ({"outcomes": {"metric": "recall", "values": "!"}}, "values are not base64"),
         ({"outcomes": {"metric": "recall", "values": base64.b64encode(b"abc").decode()}}, "values are cut"),
         ({"notes": {"accounted": {"epsilon": 3.0}}}, "an accounted ε needs the nominal one beside it"),
