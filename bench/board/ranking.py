@@ -54,7 +54,8 @@ class Rivals:
             some.sort(key=lambda e: (-e.value, e.cell.attack))
 
     def stronger(self, cell: BoardCell) -> str | None:
-        """Another attack that finds significantly more, against a corpus with the same coverage."""
+        """Another attack that finds significantly more, against a corpus with the same coverage. One that sees updates
+        is no rival to one that sees encodings: a client may release these and never send those."""
         mine = Experiment([self._records[i] for i in cell.ids], cell)
         if not mine.ranked:
             return None
@@ -62,6 +63,7 @@ class Rivals:
             if rival.value <= mine.value:
                 return None
             other = rival.cell.attack != cell.attack and rival.coverage == mine.coverage
+            other = other and ("updates" in rival.cell.sees) == ("updates" in cell.sees)
             if other and _leaks_more(self._bootstrap, rival, mine)[0]:
                 return rival.cell.attack
         return None

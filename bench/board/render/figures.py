@@ -82,7 +82,13 @@ def leakage_utility(board: Board) -> dict[str, bytes] | None:
     """What the worst attack finds against what the task still reaches: one point per defense and setting."""
     first = main_suite(board)
     entries: dict[tuple[str, str, str], DefenseRow] = {}
-    known = [(entry, entry.worst) for entry in board.defenses if entry.utility and entry.worst]
+    # On encodings: what training gives away besides has a board of its own.
+    on_updates = {cell.attack for cell in board.cells if "updates" in cell.sees}
+    known = [
+        (entry, entry.worst)
+        for entry in board.defenses
+        if entry.utility and entry.worst and entry.worst.attack not in on_updates
+    ]
     # Of a defense that several suites hold, the strongest attack of any.
     for entry, _ in sorted(known, key=lambda k: (not k[1].at_random, k[1].value, k[0].suite == first)):
         entries[entry.target] = entry
@@ -175,7 +181,7 @@ def success_epsilon(board: Board) -> dict[str, bytes] | None:
     """The leak against the ε that is claimed; below each, the ε that holds for what the attacks see."""
     groups: dict[tuple[tuple[str, str], str], list[BoardCell]] = defaultdict(list)
     for cell in board.cells:
-        if leak(cell) is not None and cell.epsilon and cell.epsilon.nominal > 0:
+        if leak(cell) is not None and cell.epsilon and cell.epsilon.nominal > 0 and "updates" not in cell.sees:
             name, options = parse_label(cell.defense)
             rule = options.get("calibration", "")
             kind = f"{name}, {rule} calibration" if rule else name
