@@ -66,5 +66,5 @@ def test_gradients_of_images_need_weights_and_no_public_text() -> None:
     with pytest.raises(DataError, match="has no weights"):
         images.victim(Eye(), "eye", IMAGES, KEY, 16, np.random.default_rng(0))
     mixed = Key(KEY.owner, KEY.members, KEY.weights, public=np.zeros((2, 1), np.int64))
-    with pytest.raises(UsageError, match="mixes in public text"):
+    with pytest.raises(UsageError, match="mixes with public images release no gradients"):
         images.victim(Eye(), "eye", IMAGES, mixed, 16, np.random.default_rng(0))
