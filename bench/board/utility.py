@@ -78,14 +78,16 @@ def rows(
 
 
 def _beside_the_undefended(by_training: dict[str, list[UtilityRecord]]) -> dict[str, list[UtilityRecord]]:
-    """Defenses that bring their own head have no undefended figure of their own: the papers' head on the same vectors
-    is what they are compared with, in its largest group."""
+    """Defenses that bring their own head have no undefended figure of their own: they are compared with the papers'
+    head on the same vectors, in the group that has most of it."""
     own = {key for key, some in by_training.items() if "head" in some[0].training}
-    papers = {key: some for key, some in by_training.items() if key not in own}
-    if not own or not papers:
-        return by_training
-    largest = max(papers, key=lambda key: (len(papers[key]), key))
-    return {**papers, largest: [*papers[largest], *(record for key in sorted(own) for record in by_training[key])]}
+    found = {key: list(some) for key, some in by_training.items() if key not in own}
+    for key in sorted(own):
+        for record in by_training[key]:
+            place = _labels(record)[:2]
+            there = {k: n for k in found if (n := sum(_labels(r)[:2] == place for r in by_training.get(k, [])))}
+            found.setdefault(max(there, key=lambda k: (there[k], k), default=key), []).append(record)
+    return found
 
 
 def beside(
