@@ -81,11 +81,12 @@ def _beside_the_undefended(by_training: dict[str, list[UtilityRecord]]) -> dict[
     """Defenses that bring their own head have no undefended figure of their own: they are compared with the papers'
     head on the same vectors, in the group that has most of it."""
     own = {key for key, some in by_training.items() if "head" in some[0].training}
-    found = {key: list(some) for key, some in by_training.items() if key not in own}
+    papers = {key: some for key, some in by_training.items() if key not in own}
+    found = {key: list(some) for key, some in papers.items()}
     for key in sorted(own):
         for record in by_training[key]:
             place = _labels(record)[:2]
-            there = {k: n for k in found if (n := sum(_labels(r)[:2] == place for r in by_training.get(k, [])))}
+            there = {k: n for k, some in papers.items() if (n := sum(_labels(r)[:2] == place for r in some))}
             found.setdefault(max(there, key=lambda k: (there[k], k), default=key), []).append(record)
     return found
 
