@@ -128,6 +128,9 @@ def migrate(
 
 def replayed(record: Record, new: Record, baseline: Mapping[str, Record] | None = None) -> Replayed:
     reference = (baseline or {}).get(record.id, record)
+    if isinstance(new, AttackRecord) and isinstance(reference, AttackRecord):
+        # A metric that scoring has learnt since is no difference in what was measured before.
+        new = new.replace(metrics={name: new.metrics[name] for name in new.metrics if name in reference.metrics})
     return Replayed(record, reference, compare(reference, new))
 
 
