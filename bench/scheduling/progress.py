@@ -76,6 +76,7 @@ class Progress:
 
     def done(self, title: str, record: Record, seconds: float) -> None:
         self._finished += 1
+        self._total = max(self._total, self._finished)  # what is to do may turn out to be more than was planned
         ok = record.status == "ok"
         self._failed += not ok
         if self._remaining:
