@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 import operator
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -208,7 +207,7 @@ def _chosen(
     for kind in kinds:
         if not axes.get(kind) and kind not in DEFAULTS:
             raise UsageError(f"name at least one {kind} (--{kind} NAME; bench list {kind}s shows them)")
-    specs = {kind: [_full_name(kind, spec) for spec in axes.get(kind) or DEFAULTS[kind]] for kind in kinds}
+    specs = {kind: [_full_name(kind, spec, registry) for spec in axes.get(kind) or DEFAULTS[kind]] for kind in kinds}
     for kind, some in specs.items():
         for spec in some:  # all names before any plugin is imported: a typo is answered at once
             registry.get(kind, split(spec)[0])
@@ -228,22 +227,33 @@ def _seeds(axes: Mapping[str, Sequence[Any] | None]) -> list[int]:
     return found
 
 
-# Between a defense of the representation and one of updates; not the sign of an exponent.
-_PLUS = re.compile(r"\+(?=[a-z])")
-
-
-def _full_name(kind: str, spec: str) -> str:
+def _full_name(kind: str, spec: str, registry: Registry) -> str:
     """An encoder may be given as a hub id or a folder, as it is; two defenses as one, joined by a plus."""
-    if kind == "defense" and len(parts := _PLUS.split(spec)) > 1:
-        if len(parts) > 2:
+    if kind == "defense":
+        inner, outer = _joined_defenses(spec, registry)
+        if outer and _joined_defenses(inner, registry)[1]:
             raise UsageError(f"{spec!r}: one defense of the representation and one of updates can be joined")
-        inner, outer = parts
-        name, _, options = inner.partition(":")
-        return f"{outer}{',' if ':' in outer else ':'}of={'/'.join([name, *(options.split(',') if options else [])])}"
+        if outer:
+            name, _, options = inner.partition(":")
+            of = "/".join([name, *(options.split(",") if options else [])])
+            return f"{outer}{',' if ':' in outer else ':'}of={of}"
     bare = kind == "encoder" and not spec.startswith("hub:") and ("/" in spec or os.path.isdir(spec))
     if not bare:
         return spec
     return f"hub:{os.path.abspath(spec)}" if os.path.isdir(spec) else f"hub:{spec}"
+
+
+def _joined_defenses(spec: str, registry: Registry) -> tuple[str, str]:
+    """What stands before and after the plus between a defense of the representation and one of updates.
+
+    An exponent or an option's value may have a plus, too: the one that counts has a defense's name behind it.
+    """
+    at = spec.rfind("+")
+    while at > 0:
+        if spec[at + 1 :].partition(":")[0] in registry.of("defense"):
+            return spec[:at], spec[at + 1 :]
+        at = spec.rfind("+", 0, at)
+    return spec, ""
 
 
 def choose(registry: Registry, kind: str, spec: str, untrusted: bool = False) -> Chosen:

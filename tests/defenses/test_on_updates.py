@@ -10,7 +10,7 @@ import pytest
 from bench import UsageError
 from bench.defenses.on_updates import DpSgd, Prune
 from bench.experiment import identity
-from bench.experiment.cells import cells
+from bench.experiment.cells import cells, trials
 from bench.plugins.registry import Registry
 from bench.surfaces.updates import TrainingClient
 from bench.toolkit.privacy import gaussian_epsilon
@@ -38,6 +38,12 @@ def test_two_defenses_are_joined_by_a_plus(tmp_path: Path) -> None:
         round_cell(tmp_path, defense="texthide+prune+dp-sgd")
     with pytest.raises(UsageError, match="is a defense of updates itself"):
         round_cell(tmp_path, defense="prune+dp-sgd")
+
+
+def test_a_plus_in_an_option_joins_nothing() -> None:
+    axes = {"defense": ["release-once:words=good+fine/bad+dull,r=1"], "dataset": ["demo"], "encoder": ["minilm"]}
+    (trial,) = trials(Registry(), axes)
+    assert trial.defense.plugin.words == "good+fine/bad+dull"
 
 
 def test_every_item_is_clipped_and_the_rest_is_as_it_was(tmp_path: Path) -> None:
