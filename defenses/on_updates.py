@@ -77,6 +77,7 @@ class DpSgd(OnUpdates):
     rounds: int = 1
     """rounds that an example takes part in, over which ε is accounted"""
     delta: float = 1e-5
+    """the probability with which ε may not hold"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,7 +97,7 @@ class DpSgd(OnUpdates):
         return {"nominal": said, "accounted": said, "neighbours": "one example replaced"}
 
 
-@defense("frozen-embeddings")
+@defense("frozen-embeddings", paper="common practice")
 @dataclass(frozen=True)
 class FrozenEmbeddings(OnUpdates):
     """Embeddings do not learn, and are not sent."""
@@ -104,7 +105,7 @@ class FrozenEmbeddings(OnUpdates):
     sharing = "layers"
 
 
-@defense("top-layers")
+@defense("top-layers", paper="common practice")
 @dataclass(frozen=True)
 class TopLayers(OnUpdates):
     """Only the top layers and the head learn and are sent."""
@@ -122,7 +123,7 @@ class TopLayers(OnUpdates):
         return f"top:{self.n}"
 
 
-@defense("head-only")
+@defense("head-only", paper="common practice")
 @dataclass(frozen=True)
 class HeadOnly(OnUpdates):
     """Only the head learns and is sent."""

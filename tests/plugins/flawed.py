@@ -70,7 +70,7 @@ class FlawedEye:
         elif self.flaw == "order":
             images = np.broadcast_to(np.linspace(0, 1, n)[:, None, None, None, None], images.shape).astype(np.float32)
         elif self.flaw == "shape":
-            images = images[:, 0]
+            images = images[:, :, :, 1:]
         return Guess(images=images)
 
 

@@ -106,7 +106,10 @@ def test_deleted_files_come_back_byte_for_byte_and_check_names_what_is_wrong(ben
 def test_the_readme_gets_a_summary_between_its_markers(bench: Run, home: Path) -> None:
     bench("leaderboard")
     text = (home / "README.md").read_text()
-    assert text.startswith("before\n<!-- board:start -->\nThe share of private sentences")
+    assert text.startswith(
+        "before\n<!-- board:start -->\n**With a list of candidates that holds every private sentence"
+    )
+    assert "\nThe share of private sentences" in text
     assert text.endswith("<!-- board:end -->\nafter\n")
     assert "| none |  | 0.400 [0.390, 0.410]<br>unmix, tier 2 |" in text
     assert "old" not in text
@@ -144,8 +147,8 @@ def test_the_summary_gives_the_epsilon_that_holds_for_the_strongest_attack_of_ea
     (row,) = (line for line in texts(*some)["leaderboard.md"].splitlines() if line.startswith("| a |"))
     epsilon, first, second = (cell.strip() for cell in row.strip("|").split("|")[1:])
     assert epsilon == "8"
-    assert first.endswith("<br>unmix, tier 1, ε 27.12 holds")
-    assert second.endswith("<br>unmix, tier 1, ε 9,022 holds")
+    assert first.endswith("<br>unmix, tier 1, actual ε 27.12")
+    assert second.endswith("<br>unmix, tier 1, actual ε 9,022")
 
 
 def test_a_worst_case_that_is_a_random_guess_says_so() -> None:
