@@ -112,7 +112,7 @@ def test_the_readme_gets_a_summary_between_its_markers(bench: Run, home: Path) -
     assert "\nThe share of private sentences" in text
     assert text.endswith("<!-- board:end -->\nafter\n")
     assert "| none |  | 0.400 [0.390, 0.410]<br>unmix, tier 2 |" in text
-    assert "old" not in text
+    assert "\nold\n" not in text
     (home / "README.md").write_text("no markers")
     done = bench("leaderboard")
     assert done.returncode == 0
