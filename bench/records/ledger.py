@@ -28,7 +28,7 @@ HEADER = """# Hashes of code that computes the same numbers. Written by `bench r
 class Equivalence(Part):
     """One change of a component that changed no number."""
 
-    component: Literal["setup", "surface", "encoder", "defense", "attack", "dataset", "scoring", "training"]
+    component: Literal["setup", "surface", "encoder", "defense", "attack", "dataset", "scoring", "training", "audit"]
     before: str = Field(alias="from")
     after: str = Field(alias="to")
     reason: str
