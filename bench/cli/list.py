@@ -8,12 +8,15 @@ import shutil
 import textwrap
 from typing import Any
 
-SUITES = ("suites", "training-suites")
+# What suites are of, as bench.experiment.suites names it, and the command that runs them.
+SUITES = {
+    "suites": ("attacks", "run"),
+    "training-suites": ("training", "utility"),
+    "audit-suites": ("audits", "audit"),
+}
 LISTS = ("attacks", "defenses", "datasets", "encoders", "trainings", *SUITES)
 ANY = "|".join((*LISTS, "NAME"))
-HEADINGS = dict(
-    zip(SUITES, ("suites (bench run --suite NAME)", "training-suites (bench utility --suite NAME)"), strict=True)
-)
+HEADINGS = {name: f"{name} (bench {command} --suite NAME)" for name, (_, command) in SUITES.items()}
 Row = dict[str, Any]
 
 
@@ -64,7 +67,7 @@ def _rows(registry: Any, kind: str) -> list[Row]:
     if kind in SUITES:
         from bench.experiment.suites import suites
 
-        found = suites(attacks=kind == SUITES[0], training=kind == SUITES[1])
+        found = suites(**{what: kind == name for name, (what, _) in SUITES.items()})
         return [{"name": name, "summary": title} for name, title in found.items()]
     return [
         {

@@ -95,13 +95,14 @@ def find_suite(name: str) -> Path:
     raise unknown("suite", name, suites())
 
 
-def suites(*, attacks: bool = True, training: bool = True) -> dict[str, str]:
-    """Names of the suites that come with the project, with their titles: those of `bench run`, of `bench utility`."""
+def suites(*, attacks: bool = True, training: bool = True, audits: bool = True) -> dict[str, str]:
+    """Names of the suites that come with the project, with their titles: of `bench run`, `bench utility` and
+    `bench audit`."""
     found = {}
     for path in sorted(suites_dir().glob("*.toml")):
         suite = tomllib.loads(path.read_text(encoding="utf-8"))
-        attacked = any("attack" in table for table in (suite, *suite.get("cells", [])))
-        if attacks if attacked else training:
+        given = {key for table in (suite, *suite.get("cells", [])) for key in table}
+        if audits if "game" in given else attacks if "attack" in given else training:
             found[path.stem] = str(suite.get("title", ""))
     return found
 

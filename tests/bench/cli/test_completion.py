@@ -37,8 +37,8 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("bench run --attack xie", {"xie-hong", "xie-hong-blind"}),
         ("bench utility --defense text", {"texthide", "texthide-inter"}),
         ("bench run --suite smo", {"smoke"}),
-        ("bench plugin check brav", {"braverman"}),
-        ("bench list brav", {"braverman"}),
+        ("bench plugin check magn", {"magnitude-search"}),
+        ("bench list magn", {"magnitude-search"}),
     ],
 )
 def test_bash_completes(script: Path, tmp_path: Path, words: str, offered: set[str]) -> None:
