@@ -108,7 +108,9 @@ def run_checks(chosen: Chosen, target: CheckTarget, settings: CheckSettings) -> 
         )
         return
     registry = Registry((*target.registry.files, str(Path(synthetic.__file__))))
-    names = settings.defenses or tuple(n for n, e in registry.of("defense").items() if e.built_in and not e.broken)
+    # Defenses of updates (those `of` another) leave encodings as they are: none stands for all of them.
+    ours = (e for e in registry.of("defense").values() if e.built_in and not e.broken and "of" not in e.options)
+    names = settings.defenses or tuple(entry.name for entry in ours)
     trials: dict[str, AttackTrial] = {}
     for name in names:
         try:
