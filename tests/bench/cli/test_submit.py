@@ -70,7 +70,8 @@ def test_an_attack_is_run_on_the_kinds_of_data_that_it_works_on(tmp_path: Path) 
 
 @needs_sandbox
 def test_an_attack_that_does_not_conform_is_refused_before_it_is_run(bench: Run, tmp_path: Path) -> None:
-    done = bench("submit", "raises", "--plugin", str(PLUGINS / "hostile.py"), "--dry-run")
+    # Every built-in defense in a sandbox of its own: minutes, on a machine that runs other tests beside it.
+    done = bench("submit", "raises", "--plugin", str(PLUGINS / "hostile.py"), "--dry-run", timeout=900)
     assert done.returncode == 1
     assert "✗ paper" in done.stdout
     assert "refused: raises does not pass its checks" in done.stderr
