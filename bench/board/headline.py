@@ -3,35 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from bench.board.model import Board, DefenseRow
+from bench.board.utility import UNDEFENDED
 
 # Points of the task's own metric that a defense may cost and still be called usable.
 AFFORDABLE = 0.05
-# The scheme that the field sells.
-SUBJECT = "texthide"
+# A defense of which an attack finds more has fallen.
+FALLEN = 0.5
 
 
 def headline(board: Board, suite: str = "main") -> list[str]:
-    """Nothing where the suite has no row of the scheme in question."""
-    rows = [row for row in board.defenses if row.suite == suite and row.worst]
+    """For each data set and encoder what falls, and what leaks least of that which is worth its cost."""
+    rows = [row for row in board.defenses if row.suite == suite and row.worst and row.defense != UNDEFENDED]
     said = []
-    if fallen := [row for row in rows if row.defense == SUBJECT and row.worst]:
-        worst = max(fallen, key=_leak)
-        assert worst.worst is not None
-        said.append(
-            f"With a list of candidates that holds every private sentence, {worst.worst.attack} finds "
-            f"{_percent(worst.worst.value)} of what TextHide hides ({worst.dataset}, {_setting(worst)})."
-        )
     for place in sorted({row.place for row in rows}):
-        said += _choice([row for row in rows if row.place == place])
+        here = [row for row in rows if row.place == place]
+        said += [*_fallen(here, {cell.attack for cell in board.cells if "corpus" in cell.sees}), *_choice(here)]
     return said
+
+
+def _fallen(rows: Sequence[DefenseRow], need_candidates: Container[str]) -> list[str]:
+    fallen = sorted((row for row in rows if _leak(row) > FALLEN), key=_leak, reverse=True)
+    if not fallen:
+        return []
+    attacks = dict.fromkeys(row.worst.attack for row in fallen if row.worst)
+    least, most = _percent(_leak(fallen[-1])), _percent(_leak(fallen[0]))
+    share = least if least in {most, _percent(0.999)} else f"{least} to {most}"
+    told = " with a list of candidates" if any(attack in need_candidates for attack in attacks) else ""
+    find = "finds" if len(attacks) == 1 else "find"
+    hide = "hides" if len(fallen) == 1 else "hide"
+    return [
+        f"On {fallen[0].dataset} ({_setting(fallen[0])}), {' and '.join(attacks)}{told} {find} {share} of what "
+        f"{', '.join(row.defense for row in fallen)} {hide}."
+    ]
 
 
 def _choice(rows: Sequence[DefenseRow]) -> list[str]:
     """Of the defenses on one data set that are worth their cost, the one that leaks least."""
-    usable = [row for row in rows if row.defense != "none" and _cost(row) <= AFFORDABLE]
+    usable = [row for row in rows if _cost(row) <= AFFORDABLE]
     if not usable:
         return []
     best = min(usable, key=lambda row: (_leak(row), _cost(row)))

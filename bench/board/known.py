@@ -11,6 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from bench.board import pooling
+from bench.board.utility import UNDEFENDED
+from bench.plugins.decorators import SURFACES
 from bench.records.model import AttackRecord
 from bench.system.paths import board_file
 
@@ -19,7 +21,7 @@ MUCH = 0.1
 # Published attacks that stand beside a new one.
 MOST = 4
 # What an attack must not need beyond the one it is compared with.
-_SURFACES = frozenset({"encodings", "labels", "gradients", "updates", "oracle"})
+_SURFACES = frozenset({*SURFACES, "oracle"})
 
 
 class KnownCell(NamedTuple):
@@ -60,7 +62,7 @@ def warnings(records: Iterable[AttackRecord]) -> Iterator[str]:
     """A line for each defense that a run shows in too good a light: the board has a stronger attack on it."""
     groups: dict[tuple[str, bool], list[AttackRecord]] = {}
     for record in records:
-        if record.status == "ok" and record.defense.name != "none":
+        if record.status == "ok" and record.defense.name != UNDEFENDED:
             groups.setdefault((record.defense.label, record.finetuned is not None), []).append(record)
     for (defense, finetuned), group in groups.items():
         best = strongest(defense, finetuned, {word for record in group for word in record.attack.sees})
@@ -117,8 +119,8 @@ def assumption(records: Sequence[AttackRecord]) -> str | None:
     defenses = {record.defense.name for record in records}
     half = [c for c in cells() if "coverage 0.5" in c.protocol and c.defense.partition(":")[0] in defenses]
     blind = [
-        c for c in cells() if c.attack.endswith("-blind") and "corpus" not in c.sees and c.metric == "success"
-        and c.defense.partition(":")[0] in defenses
+        c for c in cells() if "corpus" not in c.sees and set(c.sees) & _SURFACES == {"encodings"}
+        and c.metric == "success" and c.defense.partition(":")[0] in defenses
     ]  # fmt: skip
     known = []
     if best := max(half, key=lambda cell: cell.value, default=None):

@@ -14,6 +14,9 @@ from bench.board.staleness import StaleRecords
 from bench.plugins.labels import natural_sort_key
 from bench.records.model import UtilityRecord
 
+# The defense that hides nothing, beside which all others are judged.
+UNDEFENDED = "none"
+
 
 @dataclass(frozen=True)
 class SeedSummary:
@@ -41,7 +44,7 @@ def summarize(records: Sequence[UtilityRecord]) -> list[SeedSummary]:
             groups.setdefault(_labels(record), []).append(record)
     lines = []
     for (dataset, encoder, defense), group in groups.items():
-        undefended = groups.get((dataset, encoder, "none"), [])
+        undefended = groups.get((dataset, encoder, UNDEFENDED), [])
         for metric in group[0].metrics:
             values = _values(group, metric)
             line = SeedSummary(

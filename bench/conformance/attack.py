@@ -108,9 +108,9 @@ def run_checks(chosen: Chosen, target: CheckTarget, settings: CheckSettings) -> 
         )
         return
     registry = Registry((*target.registry.files, str(Path(synthetic.__file__))))
-    # Defenses of updates (those `of` another) leave encodings as they are: none stands for all of them.
-    ours = (e for e in registry.of("defense").values() if e.built_in and not e.broken and "of" not in e.options)
-    names = settings.defenses or tuple(entry.name for entry in ours)
+    ours = (entry for entry in registry.of("defense").values() if entry.built_in and not entry.broken)
+    # A defense of updates leaves encodings to the `inner` one, which is tried by itself.
+    names = settings.defenses or tuple(entry.name for entry in ours if not hasattr(entry.load(), "inner"))
     trials: dict[str, AttackTrial] = {}
     for name in names:
         try:
