@@ -1,25 +1,32 @@
-"""Kills runs: kill -9 to the process that was started, or to one of its workers, at random moments, over and over.
+"""Strikes runs at random moments, over and over: signals 9, TERM, INT and STOP to the process that was started, to one
+of its workers, to an attack, and to a run that fine-tunes an encoder.
 
-Prints how many runs and kills there were, and how many finished records were lost, doubled or other than those of a run
-that was left in peace. Processes that outlive a killed run are counted, too.
+Prints how many strikes of which kind there were, and how many finished records were lost, doubled or other than those
+of a run that was left in peace. Processes that outlive a struck run are counted, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.helpers.processes import heed_ctrl_c
+from tests.helpers.tiny_models import save_tiny
 
 ROOT = Path(__file__).resolve().parent.parent
 PLUGINS = ROOT / "tests" / "plugins"
@@ -27,19 +34,25 @@ PLUGINS = ROOT / "tests" / "plugins"
 SIZES = ("--examples", "40", "--candidates", "120", "--encoder", "toy")
 FILES = tuple(word for name in ("toy.py", "counting.py") for word in ("--plugin", str(PLUGINS / name)))
 DEFENSES = ("none", "mix-only", "mix-only:k=2", "texthide", "texthide:m=4")
+# A training of some seconds.
+TRAINING = "finetuned:epochs=12,batch=8,layers=2,rate=0.002,examples=200"
+# What the command line of a victim says; the run itself, training or not, is the process that was started.
+VICTIMS = {"run": None, "worker": b"spawn_main", "attack": b"bench.isolation.child", "trainer": None}
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSTOP)
 # A process is ours if its environment says so.
 MARK = "HIDESEEK_FAULTS"
-# Seconds in which what belonged to a killed process must be gone.
-GRACE_S = 5.0
+# Seconds in which what belonged to a killed process must be gone, and in which one that was asked to end has ended.
+GRACE_S, END_S = 5.0, 60.0
 
 
 @dataclass
 class Tally:
     runs: int = 0
-    kills: dict[str, int] = field(default_factory=lambda: {"run": 0, "worker": 0})
+    strikes: Counter[tuple[str, str]] = field(default_factory=Counter)
     lost: int = 0
     different: int = 0
     orphans: int = 0
+    stuck: int = 0
 
 
 def command(out: Path, cells: int, *more: str) -> list[str]:
@@ -50,6 +63,14 @@ def command(out: Path, cells: int, *more: str) -> list[str]:
     return [sys.executable, "-m", "bench", "run", *words, "--seed", *seeds, *SIZES, *FILES, "--out", str(out), *more]
 
 
+def training(out: Path, model: Path) -> list[str]:
+    """A run of three cells behind three trainings."""
+    words = ["--defense", "none", "--defense", "mix-only:k=2", "--defense", "texthide:m=4", "--attack", "counts"]
+    words += ["--examples", "40", "--candidates", "120", "--training", TRAINING]
+    words += ["--encoder", str(model), *FILES[2:]]
+    return [sys.executable, "-m", "bench", "run", *words, "--out", str(out)]
+
+
 def records(folder: Path) -> dict[str, dict[str, Any]]:
     """By file name, without what may differ between equal runs; a file that is not whole raises."""
     found = {path.name: json.loads(path.read_text()) for path in folder.glob("*.json")}
@@ -58,15 +79,16 @@ def records(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def start(words: Sequence[str], mark: str, home: Path) -> subprocess.Popen[bytes]:
+def start(words: Sequence[str], mark: str, home: Path, env: dict[str, str]) -> subprocess.Popen[bytes]:
     """In a session of its own, with a mark that all its processes inherit."""
     return subprocess.Popen(
         words,
         cwd=home,
-        env={**os.environ, MARK: mark},
+        env={**env, MARK: mark},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        preexec_fn=heed_ctrl_c,
     )
 
 
@@ -81,12 +103,12 @@ def marked(mark: str) -> list[int]:
     return found
 
 
-def workers(mark: str) -> list[int]:
-    """Those of them that were spawned to run cells."""
-    found = []
+def alive(mark: str, victim: str) -> list[int]:
+    """Those of them that play this part."""
+    found, says = [], VICTIMS[victim]
     for pid in marked(mark):
         with contextlib.suppress(OSError):
-            if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if says is not None and says in Path(f"/proc/{pid}/cmdline").read_bytes():
                 found.append(pid)
     return found
 
@@ -98,40 +120,107 @@ def outlived(mark: str) -> int:
     return len(marked(mark))
 
 
-def loop(home: Path, kills: int, cells: int, jobs: int, seed: int = 0) -> Tally:
-    """So many kills, then a run in peace; compared with one that was never killed."""
-    calm, rough, tally = home / "calm", home / "rough", Tally()
-    subprocess.run(command(calm, cells, "--jobs", str(jobs)), check=True, cwd=home, capture_output=True)
-    wanted, moments = records(calm), random.Random(seed)
-    while sum(tally.kills.values()) < kills:
-        mark = f"{os.getpid()}-{tally.runs}"
-        process = start(command(rough, cells, "--jobs", str(jobs)), mark, home)
+@dataclass
+class Scene:
+    """One command, run in peace for what is wanted, then struck; each side has a cache of its own."""
+
+    home: Path
+    words: Callable[[Path], list[str]]
+    victims: Sequence[str]
+    wanted: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def peaceful(self, side: str) -> dict[str, dict[str, Any]]:
+        done = subprocess.run(self.command(side), env=self.env(side), cwd=self.home, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return records(self.home / side)
+
+    def command(self, side: str) -> list[str]:
+        return self.words(self.home / side)
+
+    def env(self, side: str) -> dict[str, str]:
+        return {**os.environ, "BENCH_CACHE_DIR": str(self.home / f"cache-{side}")}
+
+    def clear(self) -> None:
+        """From the start again; what was trained, too."""
+        for path in (self.home / "rough").glob("*.json"):
+            path.unlink()
+        if "trainer" in self.victims:
+            shutil.rmtree(self.home / "cache-rough", ignore_errors=True)
+
+
+def loop(
+    home: Path, kills: int, cells: int, jobs: int, seed: int = 0, victims: Sequence[str] = tuple(VICTIMS)
+) -> Tally:
+    """So many strikes, then a run in peace; compared with one that was never struck."""
+    tally, moments = Tally(), random.Random(seed)
+    scenes = []
+    if plain := [victim for victim in victims if victim != "trainer"]:
+        scenes.append(Scene(home / "plain", lambda out: command(out, cells, "--jobs", str(jobs)), plain))
+    if "trainer" in victims:
+        model = save_tiny(home / "bert")
+        scenes.append(Scene(home / "training", lambda out: training(out, model), ["trainer"]))
+    for scene in scenes:
+        scene.home.mkdir()
+        scene.wanted = scene.peaceful("calm")
+    turns = itertools.cycle(itertools.product(SIGNALS, [(s, victim) for s in scenes for victim in s.victims]))
+    for number, (sign, (scene, victim)) in zip(itertools.count(), turns):
+        if tally.strikes.total() >= kills:
+            break
+        _strike(scene, victim, sign, f"{os.getpid()}-{number}", moments, tally)
+    for scene in scenes:
+        found = scene.peaceful("rough")
         tally.runs += 1
-        victim = ("worker", "run")[sum(tally.kills.values()) % 2]
-        if not _worked(process, rough, moments.uniform(0, 6)):
-            _clear(rough)  # it was finished before its moment came
-            continue
-        while victim == "worker" and not workers(mark) and process.poll() is None:
-            time.sleep(0.05)  # it is still starting
-        before = set(records(rough))
-        tally.kills[victim] += 1
-        if victim == "worker" and (some := workers(mark)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(moments.choice(some), signal.SIGKILL)
-            _worked(process, rough, moments.uniform(3, 6))
+        tally.lost += len(scene.wanted.keys() - found.keys())
+        tally.different += sum(found[name] != scene.wanted[name] for name in scene.wanted.keys() & found.keys())
+        tally.different += len(found.keys() - scene.wanted.keys())
+    return tally
+
+
+def _strike(scene: Scene, victim: str, sign: signal.Signals, mark: str, moments: random.Random, tally: Tally) -> None:
+    """One run, one signal; then it is killed, unless the signal ended it."""
+    out = scene.home / "rough"
+    process = start(scene.command("rough"), mark, scene.home, scene.env("rough"))
+    tally.runs += 1
+    try:
+        if not _worked(process, out, moments.uniform(0, 6)):
+            scene.clear()  # it was finished before its moment came
+            return
+        while VICTIMS[victim] and not alive(mark, victim) and process.poll() is None:
+            time.sleep(0.01)  # it is still starting
+        before = _ok(records(out))
+        pid = process.pid if VICTIMS[victim] is None else moments.choice(alive(mark, victim) or [0])
+        if process.poll() is not None or not pid:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, sign)
+            tally.strikes[victim, sign.name] += 1
+            if sign == signal.SIGSTOP:
+                time.sleep(moments.uniform(0.2, 3))
+                os.kill(pid, signal.SIGCONT)
+        if pid != process.pid or sign == signal.SIGSTOP:
+            _worked(process, out, moments.uniform(3, 6))
+        elif sign in (signal.SIGTERM, signal.SIGINT):
+            tally.stuck += not _ended(process)
+    finally:
         process.kill()
         process.wait()
-        tally.orphans += outlived(mark)
-        tally.lost += len(before - set(records(rough)))
-        if len(records(rough)) > 0.8 * len(wanted):
-            _clear(rough)
-    subprocess.run(command(rough, cells, "--jobs", str(jobs)), check=True, cwd=home, capture_output=True)
-    tally.runs += 1
-    found = records(rough)
-    tally.lost += len(wanted.keys() - found.keys())
-    tally.different += sum(found[name] != wanted[name] for name in wanted.keys() & found.keys())
-    tally.different += len(found.keys() - wanted.keys())
-    return tally
+    tally.orphans += outlived(mark)
+    now = records(out)
+    tally.lost += len(before.keys() - now.keys())
+    tally.different += sum(now[name] != record for name, record in before.items() if name in now)
+    if len(_ok(now)) > 0.8 * len(scene.wanted):
+        scene.clear()
+
+
+def _ok(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Failed cells are run again: an attack that was killed has failed."""
+    return {name: record for name, record in found.items() if record["status"] == "ok"}
+
+
+def _ended(process: subprocess.Popen[bytes]) -> bool:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(END_S)
+    return process.poll() is not None
 
 
 def _worked(process: subprocess.Popen[bytes], out: Path, seconds: float) -> bool:
@@ -145,24 +234,25 @@ def _worked(process: subprocess.Popen[bytes], out: Path, seconds: float) -> bool
     return process.poll() is None
 
 
-def _clear(folder: Path) -> None:
-    for path in folder.glob("*.json"):
-        path.unlink()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--cells", type=int, default=30)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--victim", choices=sorted(VICTIMS), action="append", help="default: all")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
-        tally = loop(Path(home), args.kills, args.cells, args.jobs, args.seed)
+        tally = loop(Path(home), args.kills, args.cells, args.jobs, args.seed, args.victim or tuple(VICTIMS))
+    print(f"{tally.runs} runs, {tally.strikes.total()} strikes:")
+    for victim in args.victim or VICTIMS:
+        print(f"  {victim}: " + ", ".join(f"{tally.strikes[victim, sign.name]} {sign.name}" for sign in SIGNALS))
     print(
-        f"{tally.runs} runs of {args.cells} cells; killed: {tally.kills['run']} runs, {tally.kills['worker']} workers"
+        f"records lost: {tally.lost}, different: {tally.different}; processes left behind: {tally.orphans}, "
+        f"not ended within {END_S:.0f} s when asked: {tally.stuck}"
     )
-    print(f"records lost: {tally.lost}, different: {tally.different}; processes left behind: {tally.orphans}")
+    if tally.lost or tally.different or tally.orphans or tally.stuck:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

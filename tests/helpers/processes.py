@@ -24,7 +24,7 @@ def running(
         stderr=output,
         text=True,
         start_new_session=True,
-        preexec_fn=_heed_ctrl_c,
+        preexec_fn=heed_ctrl_c,
     )
     try:
         yield process
@@ -56,7 +56,7 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def _heed_ctrl_c() -> None:
+def heed_ctrl_c() -> None:
     # A shell starts its background jobs with SIGINT ignored, and their children inherit that: Python then installs no
     # handler, and the command would not hear of Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -104,9 +104,17 @@ def test_a_cluster_makes_the_same_records_though_a_worker_and_the_scheduler_are_
 
 @pytest.mark.slow
 def test_killed_runs_and_workers_lose_nothing_and_leave_nothing_behind(tmp_path: Path) -> None:
-    tally = faults.loop(tmp_path, kills=3, cells=15, jobs=2, seed=3)
+    tally = faults.loop(tmp_path, kills=3, cells=15, jobs=2, seed=3, victims=["run", "worker", "attack"])
     assert (tally.lost, tally.different, tally.orphans) == (0, 0, 0)
-    assert min(tally.kills.values()) >= 1
+    assert tally.stuck == 0
+    assert {victim for victim, _ in tally.strikes} == {"run", "worker", "attack"}
+
+
+@pytest.mark.slow
+def test_a_struck_training_goes_on_to_the_same_model(tmp_path: Path) -> None:
+    tally = faults.loop(tmp_path, kills=3, cells=0, jobs=1, seed=4, victims=["trainer"])
+    assert (tally.lost, tally.different, tally.orphans, tally.stuck) == (0, 0, 0, 0)
+    assert len(tally.strikes) == 3
 
 
 def test_two_runs_into_one_folder_do_every_cell_once(tmp_path: Path) -> None:
