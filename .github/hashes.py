@@ -1,8 +1,8 @@
 """`python .github/hashes.py > constraints-hashes.txt`: every package that CI installs, with the hash of its file.
 
-Asks pip what it would install under constraints.txt on this machine and Python. To be run where CI runs (Linux, Python
-3.11, PyPI): elsewhere other files are chosen, and a package index of one's own may hold other builds, as of torch. Once
-the file is committed, the setup action installs from it with --require-hashes.
+Asks pip what it would install under constraints.txt on this machine and Python. To be run, after every change of
+constraints.txt, on what CI runs on (Linux, Python 3.11): elsewhere other files are chosen. The setup action installs
+from it with --require-hashes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import subprocess
 import sys
 from typing import Any
 
+# PyPI's build of torch brings gigabytes of CUDA.
+HEAD = "# Made by .github/hashes.py; do not edit.\n--extra-index-url https://download.pytorch.org/whl/cpu"
 WANTED = ["-c", "constraints.txt", "-e", ".[offline,test]"]
 
 
@@ -30,7 +32,7 @@ def lines(report: dict[str, Any]) -> list[str]:
 def main() -> None:
     command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet", "--report", "-"]
     done = subprocess.run([*command, *WANTED], check=True, capture_output=True, text=True)
-    print("\n".join(["# Made by .github/hashes.py; do not edit.", *lines(json.loads(done.stdout))]))
+    print("\n".join([HEAD, *lines(json.loads(done.stdout))]))
 
 
 if __name__ == "__main__":

@@ -144,6 +144,18 @@ def test_what_builds_a_wheel_is_of_one_version() -> None:
     assert wanted in (ROOT / "constraints.txt").read_text().splitlines()
 
 
+def test_every_package_of_ci_has_its_hash_on_file() -> None:
+    """Fails after a change of constraints.txt until `python .github/hashes.py > constraints-hashes.txt` was run."""
+    pinned = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE))
+    pinned = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pinned.items()}
+    text = (ROOT / "constraints-hashes.txt").read_text()
+    found = re.findall(r"^([\w.-]+)==(\S+) --hash=sha256:[0-9a-f]{64}$", text, re.MULTILINE)
+    assert len(found) == len(text.splitlines()) - 2 > 50
+    for name, version in found:
+        assert pinned[re.sub(r"[-_.]+", "-", name)] == version.partition("+")[0], name
+    assert {"torch", "numpy", "pytest", "ruff", "setuptools"} <= {name for name, _ in found}
+
+
 def test_hashes_are_those_of_the_files_that_pip_would_install() -> None:
     import runpy
 
