@@ -173,15 +173,18 @@ class AttackRequest(Request):
         from bench.experiment import suites
         from bench.experiment.cells import cells
 
+        from bench.isolation.sandbox import require
+
         self.check()
         if self.sealed:
-            from bench.isolation.sandbox import require
-
             require()
         if self.suite is None:
             return cells(self.registry, self.axes(), self.sizes(), sealed=self.sealed)
         self._alone(self.given(), "cells")
-        return suites.from_suite(self.registry, os.fspath(self.suite), sealed=self.sealed)
+        found = suites.from_suite(self.registry, os.fspath(self.suite), sealed=self.sealed)
+        if any(cell.sealed for cell in found):
+            require()
+        return found
 
     def tasks(self) -> Sequence[AttackTask]:
         from bench.scheduling.tasks import AttackTask

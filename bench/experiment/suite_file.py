@@ -77,6 +77,8 @@ class AttackTable(SuiteTable):
     """questions whose answers are kept in records of the first seed"""
     answers: bool = False
     """wrong answers are kept as text, too"""
+    sealed: bool = False
+    """as with `bench run --sealed`, whoever runs the suite"""
 
 
 class TrainingTable(SuiteTable):

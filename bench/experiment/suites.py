@@ -35,14 +35,14 @@ def from_suite(
     found: list[Cell] = []
     for table in suite.tables:
         given = table.given()
-        axes = {axis: given.get(axis) for axis in AXES}
+        axes, closed = {axis: given.get(axis) for axis in AXES}, sealed or table.sealed
         with _named(suite.path):
             if attacks:
-                axes["attack"] = _fitting(registry, attacks, axes["dataset"] or DEFAULTS["dataset"], sealed)
+                axes["attack"] = _fitting(registry, attacks, axes["dataset"] or DEFAULTS["dataset"], closed)
                 if not axes["attack"]:
                     continue
                 _check_sizes(given)
-            some = cells(registry, axes, {size: given.get(size) for size in SIZES}, sealed=sealed)
+            some = cells(registry, axes, {size: given.get(size) for size in SIZES}, sealed=closed)
         # Of the first seed only: other seeds draw other sentences, and records are no place for a data set.
         kept = {some[0].seed: {key: given[key] for key in KEPT if key in given}}
         found += [dataclasses.replace(cell, suite=suite.tag, **kept.get(cell.seed, {})) for cell in some]
