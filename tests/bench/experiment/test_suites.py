@@ -37,6 +37,13 @@ def test_tables_take_defaults_from_the_top(suite: Path) -> None:
     assert [(cell.samples, cell.answers) for cell in found] == [(2, False)] * 2 + [(0, False)] * 2 + [(2, True)]
 
 
+def test_a_table_may_be_sealed_whoever_runs_it(suite: Path) -> None:
+    suite.write_text('defense = "none"\nattack = "rss"\n[[cells]]\nsealed = true\n[[cells]]\nseed = 1\n')
+    found = suites.from_suite(Registry(), str(suite))
+    assert [cell.sealed for cell in found] == [True, False]
+    assert all(cell.sealed for cell in suites.from_suite(Registry(), str(suite), sealed=True))
+
+
 def test_a_suite_of_training_says_how_long_to_train(suite: Path) -> None:
     suite.write_text('defense = ["none"]\nseed = [0, 1]\n[[cells]]\n[[cells]]\ntrain_epochs = 5\n')
     found = suites.trials_from_suite(Registry(), str(suite))
