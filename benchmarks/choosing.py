@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "choosing.md"
 START, END = "<!-- table:start -->", "<!-- table:end -->"
 SUITES = {"what-holds", "what-holds-utility", "audit"}
-HEAD = ("data set", "defense", "ε claimed", "ε accounted", "ε audited", "utility (undefended)", "strongest attack")
+HEAD = ("data set", "defense", "ε claimed", "ε actual", "ε audited", "utility (undefended)", "strongest attack")
 
 
 def table(board: dict[str, Any]) -> str:
@@ -43,14 +43,14 @@ def table(board: dict[str, Any]) -> str:
         if found["audited"] > before:
             here |= {"audited": str(found["audited"]), "ε audited": f"≥ {found['audited']:.2f}, {verdict}"}
         if found["claimed"] is not None:
-            here |= {"ε claimed": f"{found['claimed']:g}", "ε accounted": f"{found['actual']:.4g}"}
+            here |= {"ε claimed": f"{found['claimed']:g}", "ε actual": f"{found['actual']:.4g}"}
     lines = [HEAD, ("---",) * len(HEAD)]
     lines += [(*key, *(about.get(name, "–") for name in HEAD[2:])) for key, about in sorted(rows.items())]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _budget(found: dict[str, float] | None) -> dict[str, str]:
-    return {"ε claimed": f"{found['nominal']:g}", "ε accounted": f"{found['accounted']:.4g}"} if found else {}
+    return {"ε claimed": f"{found['nominal']:g}", "ε actual": f"{found['accounted']:.4g}"} if found else {}
 
 
 def main() -> int:
