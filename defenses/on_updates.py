@@ -25,7 +25,7 @@ class OnUpdates:
     """defense of the representation, such as texthide or texthide/m=inf"""
 
     def __post_init__(self) -> None:
-        if isinstance(self.inner, OnUpdates):
+        if isinstance(self.inner, DpSgd | Prune):
             raise ValueError(f"of={self.of} is a defense of updates itself: name one of encodings, such as texthide")
 
     @cached_property
@@ -45,14 +45,15 @@ class OnUpdates:
         return released
 
     def check_training(self) -> None:
-        raise ValueError(
-            "it is measured on the updates of encoders as they were downloaded; for top layers alone write --training "
-            "finetuned:layers=N, whose updates hold nothing else"
-        )
+        getattr(self.inner, "check_training", lambda: None)()
 
-    # What bench.training.updates asks a defense of updates for.
-    sharing = "all"
-    """what is sent at most, as in --update share"""
+    # What bench.training.updates and bench.training.guarded ask a defense of updates for.
+    @property
+    def sharing(self) -> str:
+        """what learns and is sent at most, as in --update share"""
+        found: str = getattr(self.inner, "sharing", "all")
+        return found
+
     clip = 0.0
     """bound of the norm of each item's gradient; 0: none"""
 
@@ -60,8 +61,8 @@ class OnUpdates:
         """One tensor of the update, which is a mean over so many items."""
         return value
 
-    def notes(self) -> dict[str, Any]:
-        """Facts for the record."""
+    def notes(self, rounds: int | None = None) -> dict[str, Any]:
+        """Facts for the record, over so many rounds that an example takes part in."""
         return {}
 
 
@@ -84,15 +85,22 @@ class DpSgd(OnUpdates):
         if self.noise < 0 or self.clip <= 0 or self.rounds < 1 or not 0 < self.delta < 1:
             raise ValueError("noise must be at least 0, clip above 0, rounds at least 1, delta between 0 and 1")
 
+    @property
+    def entered(self) -> int:
+        """items of a round that an example enters"""
+        inner = getattr(self.inner, "inner", self.inner)
+        found: int = getattr(inner, "k", 1)
+        return found
+
     def altered(self, name: str, value: Floats, items: int, rng: np.random.Generator) -> Floats:
         scale = np.float32(self.noise * self.clip / items)
         return value + scale * rng.standard_normal(value.shape, dtype=np.float32)
 
-    def notes(self) -> dict[str, Any]:
+    def notes(self, rounds: int | None = None) -> dict[str, Any]:
         """Replacing an example moves the gradient of each of the k items that it enters, each by 2 clip at most."""
         if not self.noise:
             return {}
-        moved = 2.0 * getattr(self.inner, "k", 1) * self.rounds**0.5
+        moved = 2.0 * self.entered * (rounds or self.rounds) ** 0.5
         said = {"epsilon": gaussian_epsilon(moved, self.noise, self.delta), "delta": self.delta}
         return {"nominal": said, "accounted": said, "neighbours": "one example replaced"}
 

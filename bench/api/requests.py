@@ -172,7 +172,6 @@ class AttackRequest(Request):
         """The cells, every name and option of which has been checked."""
         from bench.experiment import suites
         from bench.experiment.cells import cells
-
         from bench.isolation.sandbox import require
 
         self.check()
@@ -214,7 +213,11 @@ class UtilityRequest(Request):
         if self.suite is None:
             axes = self.axes()
             axes["defense"] = list(dict.fromkeys(["none", *(axes["defense"] or [])]))
-            return [(trial, None) for trial in trials(self.registry, axes)]
+            found = trials(self.registry, axes)
+            for trial in found:
+                if trial.training is None and hasattr(trial.defense.plugin, "altered"):
+                    raise UsageError(f"{trial.defense.label} defends what an encoder learns: add --training finetuned")
+            return [(trial, None) for trial in found]
         self._alone([name for name, value in self.axes().items() if value is not None], "trials")
         return suites.trials_from_suite(self.registry, os.fspath(self.suite))
 

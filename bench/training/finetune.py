@@ -25,6 +25,7 @@ from bench.system.seeds import generator
 from bench.training import clients, state
 from bench.training.clients import Exposure
 from bench.training.frozen import one_thread
+from bench.training.guarded import GuardedTrainer
 from bench.training.judging import goodness, inference, judge, split
 from bench.training.model import Model
 from bench.training.rounds import Side, Trainer
@@ -111,7 +112,8 @@ class Finetuning:
         side = Side(
             job.defense, job.defense_name, masks, parts, self.tokens, targets, public, Exposure.none(len(train))
         )
-        self.trainer = Trainer(self.model, side, options, bool(train.classes), job.seed, job.words)
+        kind = GuardedTrainer if hasattr(job.defense, "altered") else Trainer
+        self.trainer = kind(self.model, side, options, bool(train.classes), job.seed, job.words)
 
     def run(self, folder: Path, keep: Iterable[int], progress: Progress) -> Course:
         """Train to the end, from where `folder` says that an earlier run stopped.

@@ -85,8 +85,8 @@ class Trainer:
         self.model.restore(sums)
         return float(np.mean(losses))
 
-    def loss(self, rows: dict[int, Ints], number: int) -> Tensor:
-        """The mean loss over what these clients release of these examples."""
+    def loss(self, rows: dict[int, Ints], number: int, reduction: str = "mean") -> Tensor:
+        """The mean loss over what these clients release of these examples; `none`: the loss of each item."""
         import torch
         from torch.nn import functional as F
 
@@ -94,7 +94,7 @@ class Trainer:
         rng = generator(self.seed, "step", number, *rows, *self.words)
         with torch.random.fork_rng(devices=[] if self.model.device == "cpu" else None):
             torch.manual_seed(entropy(self.seed, "dropout", number, *rows, *self.words) % (1 << 63))
-            vectors = self.model.vectors(self.side.tokens, np.concatenate(list(rows.values())), self.options.dropout)
+            vectors = self.vectors(np.concatenate(list(rows.values())))
             encodings, labels, at = [], [], 0
             for client, some in rows.items():
                 mine, at = vectors[at : at + len(some)], at + len(some)
@@ -113,7 +113,12 @@ class Trainer:
                 self.notes = found[3]
             out = self.model.answer(torch.cat(encodings), self.options.dropout)
         wanted = torch.cat(labels)
-        return F.cross_entropy(out, wanted) if self.classes else F.mse_loss(out, wanted)
+        if self.classes:
+            return F.cross_entropy(out, wanted, reduction=reduction)
+        return F.mse_loss(out, wanted) if reduction == "mean" else (out - wanted).square().mean(dim=1)
+
+    def vectors(self, rows: Ints) -> Tensor:
+        return self.model.vectors(self.side.tokens, rows, self.options.dropout)
 
     def _public(self, count: int, rng: np.random.Generator) -> Corpus | None:
         """A batch of public sentences, encoded by the model as it is now."""
@@ -141,9 +146,12 @@ class Trainer:
             group["lr"] = group["highest"] * max(0.0, min(1.0, factor))
 
     def _descend(self, optimizer: Any, loss: Tensor) -> None:
-        import torch
-
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.model.parameters().values(), MAX_NORM)
+        self._cut()
         optimizer.step()
+
+    def _cut(self) -> None:
+        import torch
+
+        torch.nn.utils.clip_grad_norm_(self.model.parameters().values(), MAX_NORM)

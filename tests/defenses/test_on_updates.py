@@ -40,6 +40,13 @@ def test_two_defenses_are_joined_by_a_plus(tmp_path: Path) -> None:
         round_cell(tmp_path, defense="prune+dp-sgd")
 
 
+def test_less_may_be_sent_and_the_rest_be_noisy(tmp_path: Path) -> None:
+    names = _updates(tmp_path, "head-only+dp-sgd:noise=1")
+    assert all(name.startswith("head") for name in names)
+    behind = DpSgd(noise=3.0, of="head-only/of=texthide").notes()["accounted"]["epsilon"]
+    assert behind == DpSgd(noise=3.0, of="texthide").notes()["accounted"]["epsilon"]
+
+
 def test_a_plus_in_an_option_joins_nothing() -> None:
     axes = {"defense": ["release-once:words=good+fine/bad+dull,r=1"], "dataset": ["demo"], "encoder": ["minilm"]}
     (trial,) = trials(Registry(), axes)
@@ -95,11 +102,6 @@ def test_nothing_is_left_to_send(tmp_path: Path) -> None:
 def test_clipping_is_of_one_step(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="leave out steps and optimizer"):
         _updates(tmp_path, "dp-sgd", update="steps=2")
-
-
-def test_they_are_not_trained_through() -> None:
-    with pytest.raises(ValueError, match="finetuned:layers=N"):
-        DpSgd().check_training()
 
 
 @pytest.mark.parametrize(

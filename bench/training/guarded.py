@@ -1,0 +1,110 @@
+"""Training through a defense of updates: what it does not share does not learn; the rest learns from what it sends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bench.arrays import Ints
+from bench.errors import UsageError
+from bench.plugins.training import Finetuned
+from bench.system.seeds import generator
+from bench.training.model import Model
+from bench.training.rounds import Side, Trainer
+from bench.training.updates import shared
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Weights = dict[str, Tensor]
+
+
+class GuardedTrainer(Trainer):
+    """Every step is one round, and its gradient what the defense makes of it."""
+
+    def __init__(self, model: Model, side: Side, options: Finetuned, classes: bool, seed: int, words: tuple[Any, ...]):
+        super().__init__(model, side, options, classes, seed, words)
+        if options.local_steps > 1:
+            raise UsageError(f"defense {side.name!r} is one of gradients: leave out local_steps={options.local_steps}")
+        names = set(shared(model.architecture, list(model.parameters()), side.defense.sharing))
+        for name, value in model.parameters().items():
+            value.requires_grad_(name in names)
+        self.sent = {name: value for name, value in model.parameters().items() if name in names}
+        self._each: list[Tensor] = []
+        self._joined: Tensor | None = None
+
+    def step(self, rows: list[Ints], number: int) -> float:
+        self._set_rates(self.optimizer, number)
+        losses = self.loss(dict(enumerate(rows)), number, reduction="none")
+        sent = self.update(self.gradient(losses), len(losses), number)
+        self.notes |= self.side.defense.notes(rounds=self.options.epochs)  # an example is in one batch of each epoch
+        self.optimizer.zero_grad(set_to_none=True)
+        for name, value in sent.items():
+            self.sent[name].grad = value
+        self._cut()
+        self.optimizer.step()
+        return float(losses.detach().mean())
+
+    def gradient(self, losses: Tensor) -> Weights:
+        """Of the mean loss; where the defense clips, the mean of the items' gradients, each cut to a norm over all that
+        is sent."""
+        import torch
+
+        if not self.side.defense.clip:
+            return self._gradient(losses.mean(), retain=False)
+        mean = {name: torch.zeros_like(value) for name, value in self.sent.items()}
+        for loss in losses:
+            found = self._gradient(loss, retain=True)
+            norm = torch.stack([value.norm() for value in found.values()]).norm()
+            factor = (self.side.defense.clip / norm).clamp(max=1.0) / len(losses)
+            for name, value in found.items():
+                mean[name].add_(value, alpha=float(factor))
+        return mean
+
+    def update(self, gradient: Weights, items: int, number: int) -> Weights:
+        """What the defense sends of it."""
+        import torch
+
+        found = {}
+        for name, value in gradient.items():
+            rng = generator(self.seed, "defense of an update", number, name, *self.words)
+            sent = self.side.defense.altered(name, value.cpu().numpy(), items, rng)
+            found[name] = torch.as_tensor(np.asarray(sent), device=value.device)
+        return found
+
+    def vectors(self, rows: Ints) -> Tensor:
+        """Cut off from the encoder, whose gradients are taken later.
+
+        To clip items, sentence by sentence: a graph for each costs about as much as one for all of them, while taking
+        an item's gradient out of the graph of all costs as much as all gradients.
+        """
+        import torch
+
+        parts = [rows[at : at + 1] for at in range(len(rows))] if self.side.defense.clip else [rows]
+        self._each = [super(GuardedTrainer, self).vectors(part) for part in parts]
+        self._joined = torch.cat(self._each).detach().requires_grad_()
+        return self._joined
+
+    def _gradient(self, loss: Tensor, retain: bool) -> Weights:
+        """In what is sent: of the head, and through the vectors, as many as the loss depends on, of the encoder."""
+        import torch
+
+        assert self._joined is not None
+        head = {name: value for name, value in self.sent.items() if name in self.model.head}
+        grads = torch.autograd.grad(loss, [self._joined, *head.values()], retain_graph=retain, materialize_grads=True)
+        found = dict(zip(head, grads[1:], strict=True))
+        inner = {name: value for name, value in self.sent.items() if name not in head}
+        if not inner:
+            return found
+        found |= {name: torch.zeros_like(value) for name, value in inner.items()}
+        at = 0
+        for vectors in self._each:
+            grad, at = grads[0][at : at + len(vectors)], at + len(vectors)
+            if not grad.any():
+                continue
+            parts = torch.autograd.grad(vectors, list(inner.values()), grad, retain_graph=retain, allow_unused=True)
+            for name, part in zip(inner, parts, strict=True):
+                if part is not None:
+                    found[name] += part
+        return found
