@@ -1,4 +1,4 @@
-"""The steps of a report, from a TOML file (recommended.toml): tasks that answer one question, and what they may take."""
+"""The steps of a report, from a TOML file (recommended.toml): tasks that answer one question, and what they take."""
 
 from __future__ import annotations
 

@@ -11,6 +11,19 @@ from bench.report.findings import LIST, NO_LIST, UPDATES, Finding, Leak, Utility
 
 # A model is worth nothing if it is not so much better than a constant answer.
 LEARNT = 0.02
+UNPROVEN = (
+    "no attack beats guessing, and accuracy stays. That is no guarantee: it claims no ε that holds, and a better "
+    "attack may find more. Do not call it anonymous."
+)
+NOTHING = "Nothing that was tried both hides these texts with a guarantee and keeps accuracy."
+INSTEAD = (
+    "Otherwise keep texts and vectors where they are, or train where the server is trusted and noise is added to sums "
+    "over many texts (DP-SGD), which usually costs less than noise on each text."
+)
+NO_GRADIENTS = (
+    "Do not send gradients of the encoder, whatever hides the encodings: train the head alone, or add noise to the "
+    "gradients themselves."
+)
 
 
 def verdict(found: Sequence[Finding]) -> list[Sentence]:
@@ -27,20 +40,16 @@ def recommendation(found: Sequence[Finding]) -> list[Sentence]:
     if best := _best([one for one in usable if one.sound], found):
         said.append(("Use ", best.defense, _where(best), ": no attack beats guessing, and its ε holds."))
     elif best := _best(usable, found):
-        said.append(("By experiment alone, ", best.defense, _where(best), " is the best of what was tried: no attack beats "
-                     "guessing and accuracy stays. It has no guarantee: the ε that it claims does not hold, and a "
-                     "better attack may find more. Do not call it anonymous."))  # fmt: skip
-    elif best := _best([one for one in safe if one.sound], found):
-        said.append(("Nothing that was tried both hides these texts and keeps accuracy. ", best.defense, " is what has a "
-                     "guarantee that holds: take it only if ", *_kept(best, found), " is worth having."))  # fmt: skip
+        said.append((f"By experiment alone, {best.defense}{_where(best)} is the best of what was tried: {UNPROVEN}",))
+    elif best := _best([one for one in safe if one.sound and one.utility], found):
+        kept = _kept(best, found)
+        said.append((f"{NOTHING} {best.defense} has a guarantee that holds: take it if ", *kept, " is worth having."))
     else:
-        said.append(("Nothing that was tried hides these texts with a guarantee. Do not release their encodings.",))
+        said.append((f"{NOTHING} Do not release encodings of these texts.",))
     if not usable:
-        said.append(("Otherwise keep texts and vectors where they are, or train where the server is trusted and the noise "
-                     "is added to sums over many texts (DP-SGD), which costs far less than noise on each text.",))  # fmt: skip
+        said.append((INSTEAD,))
     if any(_fell(one.worst(UPDATES)) for one in found):
-        said.append(("Do not send gradients of the encoder, whatever hides the encodings: train the head alone, or add "
-                     "noise to the gradients themselves.",))  # fmt: skip
+        said.append((NO_GRADIENTS,))
     if (plain := _undefended(found, None)) and plain.utility and not learns(plain.utility):
         said.append(("What a defense costs cannot be judged on these data: without any defense the model reaches ",
                      plain.utility.value, " ", plain.utility.metric, ", a constant answer ", plain.utility.majority,
