@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bench.board import formats, pooling
 from bench.board.utility import UNDEFENDED
 from bench.records.model import AttackRecord, AuditRecord, Record, UtilityRecord
-from bench.report.figures import Figure, figure
+from bench.reporting.figures import Figure, figure
 
 # What the attacker knows, or sees, besides the encodings; the columns of the report's table.
 LIST, PART, NO_LIST, UPDATES = "list", "part", "none", "updates"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from bench.experiment import setup
 from bench.experiment.cells import Trial
 from bench.records.model import Record
-from bench.report.steps import Step
+from bench.reporting.steps import Step
 from bench.scheduling.stored import StoredRecords
 from bench.scheduling.tasks import Task
 from bench.system.seeds import generator

@@ -7,22 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.board import formats
+from bench.plugins.labels import parse_label
 from bench.records.model import AttackRecord, Record, UtilityRecord
-from bench.report import picture
-from bench.report.figures import Figure, Sentence, figure
-from bench.report.findings import KNOWLEDGE, LIST, NO_LIST, PART, UPDATES, Finding, Leak, findings
-from bench.report.verdict import recommendation, verdict
+from bench.reporting import picture
+from bench.reporting.figures import Figure, Sentence, figure
+from bench.reporting.findings import KNOWLEDGE, LIST, NO_LIST, PART, UPDATES, Finding, Leak, findings
+from bench.reporting.verdict import recommendation, verdict
 
 GLOSSARY = {
     "defense": "a way of changing a text's vector before it leaves the client",
     "encoding": "what leaves the client in place of a text: its vector, as the defense changed it",
-    "leak": "the share of what a defense hides that an attack finds. Nothing hidden: all of it. Perfectly hidden: no more "
-    "than a guess finds",
+    "leak": "the share of what a defense hides that an attack finds. Nothing hidden: all of it. Perfectly hidden: no "
+    "more than a guess finds",
     "guess": "what an attacker reaches who has seen nothing",
     "list of candidates": "texts that the attacker thinks may be private, such as public reviews or last year's data. "
     "Here it holds every private text, which is the attacker's best case",
-    "ε claimed": "how much one text may change what is released, as the defense says of itself. Small is private; beyond "
-    "about ten it promises little",
+    "ε claimed": "how much one text may change what is released, as the defense says of itself. Small is private; "
+    "beyond about ten it promises little",
     "ε actual": "the same, computed by an accountant for all encodings that the attacker saw",
     "ε audited": "a lower bound by experiment, with 95 % confidence. Above the claim, it refutes it",
     "accuracy": "how often a model that was trained on encodings is right about rows that were held out",
@@ -85,7 +86,8 @@ class Report:
 
     @property
     def title(self) -> str:
-        return f"What hides {self.records[0].dataset.label.removeprefix('file:path=').partition(',')[0]}, and what does not"
+        name, options = parse_label(self.records[0].dataset.label)
+        return f"What hides {options.get('path', name)}, and what does not"
 
 
 def blocks(report: Report) -> list[Block]:

@@ -6,12 +6,12 @@ from html import escape
 from importlib.resources import files
 
 from bench import __version__
-from bench.report.content import Block, Code, Heading, Items, Paragraph, Picture, Report, Table, blocks
-from bench.report.figures import Figure, Sentence
+from bench.reporting.content import Block, Code, Heading, Items, Paragraph, Picture, Report, Table, blocks
+from bench.reporting.figures import Figure, Sentence
 
 
 def render(report: Report) -> str:
-    style = files("bench.report").joinpath("page.css").read_text(encoding="utf-8")
+    style = files("bench.reporting").joinpath("page.css").read_text(encoding="utf-8")
     body = "\n".join(map(_block, blocks(report)))
     title = escape(report.title)
     return (

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 from bench.board.headline import AFFORDABLE, FALLEN
-from bench.report.figures import Sentence, joined
-from bench.report.findings import LIST, NO_LIST, UPDATES, Finding, Leak, Utility
+from bench.reporting.figures import Sentence, joined
+from bench.reporting.findings import LIST, NO_LIST, UPDATES, Finding, Leak, Utility
 
 # A model is worth nothing if it is not so much better than a constant answer.
 LEARNT = 0.02

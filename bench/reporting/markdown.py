@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bench.report.content import Block, Code, Heading, Items, Paragraph, Picture, Report, Table, blocks
-from bench.report.figures import Sentence, plain
+from bench.reporting.content import Block, Code, Heading, Items, Paragraph, Picture, Report, Table, blocks
+from bench.reporting.figures import Sentence, plain
 
 
 def render(report: Report) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from bench.board.render.figures import distinct_labels, merge_labels
 from bench.board.render.plotting import fix_layout, grid, label_points, rendered, styles
 from bench.plugins.labels import parse_label
-from bench.report.findings import LIST, Finding, Leak, Utility
+from bench.reporting.findings import LIST, Finding, Leak, Utility
 
 Point = tuple[Finding, Utility, Leak]
 ABOUT = (
