@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -71,7 +72,6 @@ def report(
     steps: PathLike | None = None,
     plugins: Iterable[PathLike] = (),
     progress: bool = True,
-    command: Iterable[str] = (),
 ) -> ReportPage:
     """Run a recommended set of defenses and attacks on a data set, and write what came of it as one page.
 
@@ -102,10 +102,19 @@ def report(
     executors.create(executor)
     settings = RunSettings(out=folder, device=resolve(device), executor=executor, files=registry.files)
     subject = Subject(registry, dataset, encoder, public, seed)
-    words = list(command) or ["bench", "report", "--dataset", dataset, *(w for p in paths for w in ("--out", str(p)))]
+    given = {"results": results, "budget": budget, "encoder": encoder, "public": public, "seed": seed, "steps": steps}
+    words = _command(dataset, paths, {**given, "jobs": jobs}, registry.files)
     order = Order(subject, 60 * budget, words, Path(steps) if steps is not None else RECOMMENDED)
     with Progress(quiet=not progress) as shown:
         made = run(order, settings, shown)
     for path in paths:
         writing.write(made, path)
     return ReportPage(made, paths)
+
+
+def _command(dataset: str, paths: Iterable[Path], given: dict[str, Any], plugins: Iterable[str]) -> list[str]:
+    """What to type for the same report, without what is the default."""
+    usual = {name: parameter.default for name, parameter in inspect.signature(report).parameters.items()}
+    words = ["bench", "report", "--dataset", dataset, *(word for path in paths for word in ("--out", str(path)))]
+    words += [word for name, value in given.items() if value != usual[name] for word in (f"--{name}", str(value))]
+    return words + [word for file in plugins for word in ("--plugin", file)]

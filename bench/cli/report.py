@@ -39,17 +39,12 @@ def add(commands: Any) -> None:
     report.set_defaults(call=_report)
 
 
-DEFAULTS = {"budget": 15.0, "encoder": "minilm", "public": "demo", "seed": 0, "device": "auto"}
-
-
 def _report(args: argparse.Namespace) -> int:
     from bench.api.reports import report
 
-    paths = args.out or [Path("report.html")]
-    given = {name: getattr(args, name) for name in ("results", "budget", "encoder", "public", "seed", "steps", "jobs")}
-    options = given | {name: getattr(args, name) for name in ("device", "plugins", "progress")}
+    names = ("results", "budget", "encoder", "public", "seed", "steps", "jobs", "device", "plugins", "progress")
     try:
-        found = report(args.dataset, paths, **options, command=_command(args, paths, given))
+        found = report(args.dataset, args.out or "report.html", **{name: getattr(args, name) for name in names})
     except Interrupted:
         output.say("interrupted: what is finished is saved; the same command goes on from there")
         return 130
@@ -61,13 +56,3 @@ def _report(args: argparse.Namespace) -> int:
     for path in found.written:
         output.say(f"written: {path}")
     return 0
-
-
-def _command(args: argparse.Namespace, paths: list[Path], given: dict[str, Any]) -> list[str]:
-    """What was typed, without what is the default."""
-    words = ["bench", "report", "--dataset", args.dataset]
-    words += [word for path in paths for word in ("--out", str(path))]
-    for name, value in given.items():
-        if value is not None and value != DEFAULTS.get(name):
-            words += [f"--{name}", str(value)]
-    return words + [word for file in args.plugins for word in ("--plugin", str(file))]
