@@ -113,9 +113,7 @@ def test_the_command_that_repeats_it_stands_on_the_page(made: Path) -> None:
     assert found["command"][4:6] == ["--out", str(made / "report.html")]
     assert "--encoder" in found["command"]
     assert "--budget" not in found["command"]
-    assert set(found["records"]) == {
-        path.stem.rpartition(".")[2] for path in (made / "report-records").rglob("*.json")
-    }
+    assert set(found["records"]) == {path.stem.rpartition(".")[2] for path in (made / "report-records").rglob("*.json")}
 
 
 def test_a_budget_leaves_steps_out_and_the_page_names_them(bench: Run, tmp_path: Path) -> None:
