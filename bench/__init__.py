@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .api.experiments import evaluate as evaluate
     from .api.experiments import run as run
     from .api.experiments import utility as utility
+    from .api.reports import report as report
     from .api.rescoring import rescore as rescore
     from .api.results import Results as Results
     from .api.scenes import Scene as Scene
@@ -61,6 +62,7 @@ EXPORTS = {
     "audit": "bench.api.experiments",
     "compare": "bench.api.comparing",
     "evaluate": "bench.api.experiments",
+    "report": "bench.api.reports",
     "run": "bench.api.experiments",
     "utility": "bench.api.experiments",
     "Results": "bench.api.results",

@@ -59,3 +59,9 @@ def count(value: float | None) -> str:
 def short_id(identity: str) -> str:
     """Long enough to be the only one."""
     return identity[:10]
+
+
+def percent(share: float) -> str:
+    """Not rounded up to all, nor down to nothing."""
+    plain = round(100 * share)
+    return f"{plain} %" if share in (0, 1) or 0 < plain < 100 else f"{100 * share:.2g} %" if plain == 0 else "over 99 %"

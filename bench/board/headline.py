@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 
+from bench.board.formats import percent
 from bench.board.model import Board, DefenseRow
 from bench.board.utility import UNDEFENDED
 
@@ -29,8 +30,8 @@ def _fallen(rows: Sequence[DefenseRow], need_candidates: Container[str]) -> list
     if not fallen:
         return []
     attacks = dict.fromkeys(row.worst.attack for row in fallen if row.worst)
-    least, most = _percent(_leak(fallen[-1])), _percent(_leak(fallen[0]))
-    share = least if least in {most, _percent(0.999)} else f"{least} to {most}"
+    least, most = percent(_leak(fallen[-1])), percent(_leak(fallen[0]))
+    share = least if least in {most, percent(0.999)} else f"{least} to {most}"
     told = " with a list of candidates" if any(attack in need_candidates for attack in attacks) else ""
     find = "finds" if len(attacks) == 1 else "find"
     hide = "hides" if len(fallen) == 1 else "hide"
@@ -51,7 +52,7 @@ def _choice(rows: Sequence[DefenseRow]) -> list[str]:
     found = (
         f"{tried}, none beats guessing"
         if best.worst.at_random
-        else f"{tried}, the strongest ({best.worst.attack}) finds {_percent(_leak(best))}"
+        else f"{tried}, the strongest ({best.worst.attack}) finds {percent(_leak(best))}"
     )
     promise = ""
     if best.epsilon:
@@ -77,9 +78,3 @@ def _leak(row: DefenseRow) -> float:
 def _setting(row: DefenseRow) -> str:
     encoder, _, training = row.encoder.partition(" ")
     return f"{encoder}, {'fine-tuned through the defense' if training else 'frozen encoder'}"
-
-
-def _percent(share: float) -> str:
-    """Not rounded up to all, nor down to nothing."""
-    plain = round(100 * share)
-    return f"{plain} %" if share in (0, 1) or 0 < plain < 100 else f"{100 * share:.2g} %" if plain == 0 else "over 99 %"

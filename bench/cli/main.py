@@ -19,6 +19,7 @@ from bench.cli import (
     leaderboard,
     plugin,
     records,
+    report,
     rescore,
     run,
     show,
@@ -42,7 +43,22 @@ FIRST_STEPS = """bench: name a command. To begin with:
   bench list                                      defenses, attacks, data sets, encoders, suites
   bench --help                                    all commands"""
 COMMANDS = (
-    *(listing, run, utility, audit, compare, show, leaderboard, plugin, submit, rescore, records, cache, completion),
+    *(
+        listing,
+        run,
+        utility,
+        audit,
+        report,
+        compare,
+        show,
+        leaderboard,
+        plugin,
+        submit,
+        rescore,
+        records,
+        cache,
+        completion,
+    ),
 )
 # Commands that do nothing but print: whoever stops reading has seen enough.
 PRINTING = ("list", "show", "compare", "cache", "completion")

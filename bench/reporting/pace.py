@@ -1,0 +1,68 @@
+"""How long the steps of a report will take: texts are encoded to see how fast this machine is, and the rest follows.
+
+A step that has run says more than any recipe: what is left is scaled by how the guesses did so far.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from bench.experiment import setup
+from bench.experiment.cells import Trial
+from bench.records.model import Record
+from bench.reporting.steps import Step
+from bench.scheduling.stored import StoredRecords
+from bench.scheduling.tasks import Task
+from bench.system.seeds import generator
+
+# Texts that are encoded to see how fast this machine is.
+SAMPLE = 64
+
+
+def seconds_per_text(trial: Trial, device: str) -> float:
+    """Texts of the train split, drawn at random, through the encoder itself: those in the cache would cost nothing, and
+    so say nothing. The first call loads weights, and is not timed."""
+    data, _ = setup.load(trial.dataset.plugin, "train")
+    rows = generator(0, "pace", len(data)).permutation(len(data))[:SAMPLE]
+    texts = [data.texts[row] for row in rows]
+    plugin = trial.encoder.plugin
+    where = {"device": device} if hasattr(plugin, "fingerprint") else {}
+    plugin.encode(texts[:1], **where)
+    began = time.perf_counter()
+    plugin.encode(texts, **where)
+    return (time.perf_counter() - began) / len(texts)
+
+
+class Pace:
+    """Expected seconds of steps: by the recipe and the speed of this machine, mended by what steps have taken."""
+
+    def __init__(self, per_text: float, stored: StoredRecords):
+        self._per_text, self._stored = per_text, stored
+        self._guessed = self._taken = 0.0
+
+    def todo(self, step: Step) -> list[Task[Record]]:
+        """Tasks that are not on record."""
+        return [task for task in step.tasks if self._stored.find(task) is None]
+
+    def expected(self, step: Step) -> float:
+        """Seconds; 0 for a step that is on record."""
+        return self._guess(step, len(self.todo(step))) * self._correction
+
+    def left(self, steps: Sequence[Step]) -> float:
+        return sum(map(self.expected, steps))
+
+    def took(self, step: Step, tasks: int, seconds: float) -> None:
+        """So many tasks of a step have been run."""
+        if tasks:
+            self._guessed += self._guess(step, tasks)
+            self._taken += seconds
+
+    def _guess(self, step: Step, tasks: int) -> float:
+        return self._per_text * step.texts * tasks / len(step.tasks)
+
+    @property
+    def _correction(self) -> float:
+        """Above 1 if steps took longer than was thought. A short step is no reason to change one's mind much, so the
+        guess counts as one that came true for a minute."""
+        return (60 + self._taken) / (60 + self._guessed)

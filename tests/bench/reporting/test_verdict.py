@@ -1,0 +1,96 @@
+"""What a report says in words, from records that are made up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bench.records.model import Record
+from bench.reporting.figures import plain
+from bench.reporting.findings import findings
+from bench.reporting.verdict import recommendation, verdict
+from tests.helpers.records import attack_record, budget, failed_record, utility_record
+
+HIDDEN, SOUND = [0.0] * 40, "release-once"
+
+
+def said(records: list[Record]) -> tuple[str, str]:
+    found = findings(records)
+    return " ".join(map(plain, verdict(found))), " ".join(map(plain, recommendation(found)))
+
+
+def cells(defense: str, leak: list[float], accuracy: float, **fields: Any) -> list[Record]:
+    return [attack_record(defense, "unmix", leak, dataset="sst2", **fields), utility_record(defense, accuracy)]
+
+
+UNDEFENDED = cells("none", [1.0] * 40, 0.8)
+
+
+def test_a_defense_that_falls_is_named_with_its_attack_and_its_share() -> None:
+    words, todo = said([*UNDEFENDED, *cells("texthide", [1.0] * 39 + [0.0], 0.79)])
+    assert "texthide does not hide these texts: unmix with a list of candidates finds 98 % of what it hides" in words
+    assert todo.startswith("Nothing that was tried")
+    assert "Use" not in todo
+
+
+def test_part_of_the_texts_is_neither_all_nor_nothing() -> None:
+    words, _ = said([*UNDEFENDED, *cells("texthide", [1.0] * 8 + [0.0] * 32, 0.79)])
+    assert "texthide hides part of them" in words
+    assert "does not hide" not in words
+
+
+def test_what_hides_keeps_accuracy_and_its_promise_is_recommended() -> None:
+    words, todo = said([*UNDEFENDED, *cells(SOUND, HIDDEN, 0.78, notes=budget(4, 4))])
+    assert f"{SOUND}: the one attack that was run does not beat guessing; accuracy 0.780 in place of 0.800" in words
+    assert f"{SOUND} claims ε = 4, and that holds" in words
+    assert todo == f"Use {SOUND}: no attack beats guessing, and its ε holds."
+
+
+def test_a_promise_that_does_not_hold_is_said_and_no_guarantee() -> None:
+    words, todo = said([*UNDEFENDED, *cells("dp-ie-laplace", HIDDEN, 0.79, notes=budget(1, 27.7), epochs=5)])
+    assert "claims ε = 1; the actual ε is 27.7 after 5 encodings of a text." in words
+    assert "That is no guarantee" in todo
+    assert "Use" not in todo
+
+
+def test_what_costs_too_much_is_no_recommendation() -> None:
+    _, todo = said([*UNDEFENDED, *cells(SOUND, HIDDEN, 0.6, notes=budget(4, 4))])
+    assert "take it if accuracy 0.600 in place of 0.800 (a constant answer: 0.500) is worth having" in todo
+    assert "DP-SGD" in todo
+
+
+def test_a_defense_whose_attack_failed_does_not_hold() -> None:
+    failed = failed_record(SOUND, "xie-hong", dataset="sst2")
+    words, todo = said([*UNDEFENDED, *cells(SOUND, HIDDEN, 0.8, notes=budget(4, 4)), failed])
+    assert "beats guessing" not in words
+    assert "Use" not in todo
+
+
+def test_a_defense_that_falls_in_another_setting_is_not_recommended() -> None:
+    trained = {"kind": "finetuned", "layers": 2}
+    fallen = attack_record(SOUND, "unmix", [1.0] * 40, dataset="sst2", training=trained, attacker="current")
+    _, todo = said([*UNDEFENDED, *cells(SOUND, HIDDEN, 0.8, notes=budget(4, 4)), fallen])
+    assert "Use" not in todo
+
+
+def test_gradients_of_the_encoder_are_a_matter_of_their_own() -> None:
+    update = attack_record("texthide", "span", [1.0] * 40, dataset="sst2")
+    update = update.replace(attack=update.attack.replace(sees=["corpus", "updates"]))
+    words, todo = said([*UNDEFENDED, *cells("texthide", HIDDEN, 0.79), update])
+    assert "span names the texts of a batch behind texthide (100 %)" in words
+    assert "Do not send gradients of the encoder" in todo
+    assert "texthide does not hide" not in words  # encodings are another question
+
+
+def test_a_model_that_learns_nothing_undefended_says_nothing_of_costs() -> None:
+    _, todo = said([*cells("none", [1.0] * 40, 0.5), *cells(SOUND, HIDDEN, 0.5, notes=budget(4, 4))])
+    assert "cannot be judged on these data" in todo
+    assert "Use" not in todo
+
+
+@pytest.mark.parametrize(("coverage", "column"), [(1.0, "list"), (0.5, "part")])
+def test_what_the_attacker_knew_is_read_from_the_protocol(coverage: float, column: str) -> None:
+    (found,) = findings([attack_record("texthide", "unmix", protocol={"coverage": coverage})])
+    assert found.worst(column) is not None
+    assert [leak.knowledge for leak in found.leaks] == [column]
