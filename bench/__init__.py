@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .types import Reading as Reading
     from .types import Readings as Readings
     from .types import Release as Release
+    from .types import Written as Written
 
 # The one place that says it: setup.cfg and CITATION.cff's test read it here.
 __version__ = "0.1.0"
@@ -93,6 +94,7 @@ EXPORTS = {
     "Key": "bench.types",
     "Reading": "bench.types",
     "Readings": "bench.types",
+    "Written": "bench.types",
     "Release": "bench.types",
     "View": "bench.isolation.view",
 }

@@ -159,5 +159,18 @@ class Readings(Guess):
         return (*super().given, "readings")
 
 
+@dataclass(frozen=True)
+class Written(Guess):
+    """The guess of an attack that writes free text, and names no sentence of a corpus."""
+
+    written: Sequence[str] = ()
+    ordered: bool = True
+    """a text for each released item, in their order; False: texts in any number and order"""
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        return (*super().given, "written")
+
+
 # All kinds of guess.
-EVERY_KIND = (*KINDS, "readings")
+EVERY_KIND = (*KINDS, "readings", "written")

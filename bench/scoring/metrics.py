@@ -7,7 +7,7 @@ those below it. A metric's docstring is what readers are told of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -110,6 +110,25 @@ class BatchReading:
     """share of the tokens that were named which the batch has"""
     certified: Flags
     """the attack holds that it has all, and nothing else"""
+
+
+@dataclass(frozen=True)
+class Writing:
+    """Each private sentence beside the text that was written for it."""
+
+    SHORT: ClassVar[int] = 12
+    """words of a sentence that is called short, at most"""
+    same: Flags
+    """the same words and signs in the same order, case and spacing aside"""
+    common: Values
+    """F1 of the words and signs that the two have in common"""
+    words: Values
+    """sentences × 3, as in Recovered"""
+    bleu: Values
+    sbert: Values
+    named: Values
+    """share of the sentence's names and numbers that were written; NaN without any"""
+    short: Flags
 
 
 @metric("cosine", of="vectors", title="cosine of reconstructed and private vectors", order=110)
@@ -359,6 +378,79 @@ def false(batches: BatchReading) -> Values:
 def certified(batches: BatchReading) -> Values:
     """Share of the batches of which the attack says that nothing is missing and nothing wrong."""
     return batches.certified.astype(np.float64)
+
+
+@metric(
+    "exact",
+    of="written",
+    title="share of the private sentences that are recovered token by token",
+    order=130,
+    share=True,
+    leak=True,
+)
+def written_exact(writing: Writing) -> Values:
+    """Of free text: 1 if it has the sentence's words and signs in their order, case and spacing aside."""
+    return writing.same.astype(np.float64)
+
+
+@metric(
+    "exact_short",
+    of="written",
+    title="share of the private sentences of at most 12 words that are recovered word by word",
+    order=141,
+    share=True,
+)
+def written_exact_short(writing: Writing) -> Values:
+    """`exact` of the sentences of at most 12 words; the others do not count."""
+    return np.where(writing.short, writing.same.astype(np.float64), np.nan)
+
+
+@metric("token_f1", of="written", title="F1 of the tokens that a sentence and its match share", order=131, share=True)
+def written_f1(writing: Writing) -> Values:
+    """Of free text: 2 · common words and signs / all of the two, each as often as it occurs."""
+    return writing.common
+
+
+@metric("rouge1", of="written", title="ROUGE-1 of a sentence and its match", order=132, share=True)
+def written_rouge1(writing: Writing) -> Values:
+    """F1 of the words (letters and digits, lower case) that a sentence and its match share."""
+    return writing.words[:, 0]
+
+
+@metric("rouge2", of="written", title="ROUGE-2 of a sentence and its match", order=133, share=True)
+def written_rouge2(writing: Writing) -> Values:
+    """F1 of the pairs of neighbouring words that they share."""
+    return writing.words[:, 1]
+
+
+@metric("rougeL", of="written", title="ROUGE-L of a sentence and its match", order=134, share=True)
+def written_rouge_l(writing: Writing) -> Values:
+    """F1 of the longest common subsequence of words."""
+    return writing.words[:, 2]
+
+
+@metric("bleu", of="written", title="BLEU of a sentence and the text written for it", order=139, share=True)
+def bleu(writing: Writing) -> Values:
+    """Sentence BLEU of words and signs up to runs of four, one added to the counts of runs longer than a word."""
+    return writing.bleu
+
+
+@metric(
+    "sbert",
+    of="written",
+    title="cosine of the two sentences' sentence-BERT vectors: how close they are in meaning",
+    order=50,
+)
+def written_sbert(writing: Writing) -> Values:
+    """Of free text: 0 where nothing was written."""
+    return writing.sbert
+
+
+@metric("named", of="written", title="share of a sentence's names and numbers that are found", order=140, share=True)
+def named(writing: Writing) -> Values:
+    """Share of the different capitalised words, the first word aside, and numbers of a sentence that the text written
+    for it has, in any case; sentences without any do not count."""
+    return writing.named
 
 
 def share_named(answers: Answers, counted: Ints | None) -> Values:

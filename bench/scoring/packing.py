@@ -12,7 +12,7 @@ import numpy as np
 
 from bench.scoring import kinds
 from bench.system.text import printable
-from bench.types import KINDS, Guess, Readings
+from bench.types import KINDS, Guess, Readings, Written
 
 # What an attack may add to its record: room for curves, none for a data set.
 DETAILS_LIMIT = 8 << 20
@@ -54,9 +54,14 @@ def read(facts: dict[str, Any], arrays: dict[str, Any]) -> tuple[Guess | None, s
         return None, str(error)
     if not isinstance(details, dict) or not _shallow(details, DEPTH) or len(json.dumps(details)) > DETAILS_LIMIT:
         return None, f"the details of its guess are not a table of at most {DETAILS_LIMIT >> 20} MiB, {DEPTH} deep"
-    if values["readings"] is None:
-        del values["readings"]
-    kind = Readings if "readings" in values else Guess
+    given: dict[str, type[Guess]] = {"readings": Readings, "written": Written}
+    special = [name for name in given if values[name] is not None]
+    if len(special) > 1:
+        return None, f"a guess holds one of {' and '.join(special)}, not both"
+    values = {name: value for name, value in values.items() if name in KINDS or name in special}
+    if special == ["written"]:
+        values["ordered"] = facts.get("ordered") is not False
+    kind = given[special[0]] if special else Guess
     return kind(**values, confidence=known.get("confidence"), details=details, trail=trail), ""
 
 

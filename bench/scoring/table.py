@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-Basis = Literal["texts", "ranking", "vectors", "sentences", "images", "candidates", "recovered", "batches"]
+Basis = Literal["texts", "ranking", "vectors", "sentences", "images", "candidates", "recovered", "batches", "written"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -22,7 +22,7 @@ class MetricInfo:
     name: str
     of: Basis
     """what it is computed from: the first answer's text, a ranking, matched vectors, the sentences nearest to those,
-    images, sentences recovered from updates, or what was read of whole batches"""
+    images, sentences recovered from updates, what was read of whole batches, or free text"""
     title: str
     """on one line, for the legend of a table"""
     explanation: str

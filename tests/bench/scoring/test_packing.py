@@ -39,7 +39,7 @@ def test_facts_that_no_guess_has(facts: dict[str, object], said: str) -> None:
 
 def test_every_kind_has_its_class() -> None:
     assert set(GUESSES) == set(KINDS)
-    assert [kind.name for kind in kinds.every()] == [*KINDS, "readings"]
+    assert [kind.name for kind in kinds.every()] == [*KINDS, "readings", "written"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
