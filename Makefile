@@ -17,7 +17,8 @@ PYTEST = OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest -n auto 
 test: $(STAMP)
 	$(PYTEST) $(if $(ALL),,-m "not slow") $(PYTEST_ARGS)
 
-# Speeds, each as a ratio to a plain baseline in the same run, beside the committed ratios.
+# Speeds, each as a ratio to a plain baseline and as a share of the machine's matrix product in the same run, beside the
+# committed ratios of the same model of processor. BENCH_ARGS=--save adds a new one.
 bench: $(STAMP)
 	$(BIN)/python benchmarks/all.py $(BENCH_ARGS)
 

@@ -1,7 +1,8 @@
-"""Today's ratios beside the committed ones: what became slower, what faster, what is new.
+"""Today's ratios beside the committed ones of the same processor: what became slower, what faster, what is new.
 
-Ratios are compared, not seconds, because machines differ. A ratio is slower if its median fell below 0.75 of the
-committed one and no repeat reaches the range of the committed repeats: what lies within the spread is noise.
+Ratios are compared, not seconds, and only with those of the same model of processor: another one has other libraries'
+kernels, caches and widths, and with them other ratios. A ratio is slower if its median fell below 0.75 of the committed
+one and no repeat reaches the range of the committed repeats: what lies within the spread is noise.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ class Figure:
     ours: list[float]
     ratios: list[float]
     limit: float | None = None
+    shares: list[float] | None = None
+    """of the machine's matrix product, by repeat (benchmarks/yardstick.py)"""
 
     @property
     def late(self) -> bool:
@@ -36,20 +39,40 @@ class Damaged(Exception):
     """A file of figures that cannot be read."""
 
 
-def read(path: Path) -> dict[str, Figure] | None:
-    """The figures of a file; None where there is none."""
+@dataclass(frozen=True)
+class Machine:
+    """What was measured on one model of processor."""
+
+    about: dict[str, object]
+    """date, machine, versions, yardstick"""
+    figures: dict[str, Figure]
+
+
+def read(path: Path) -> dict[str, Machine]:
+    """The figures of a file by model of processor; none where there is no file."""
     try:
-        return {name: Figure(**figure) for name, figure in json.loads(path.read_text("utf-8"))["figures"].items()}
+        content = json.loads(path.read_text("utf-8"))["machines"]
+        return {model: _machine(dict(found)) for model, found in content.items()}
     except FileNotFoundError:
-        return None
+        return {}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         why = f"{type(error).__name__}: {error}"
         raise Damaged(f"{path} is damaged ({why}): `git checkout` restores it, --save writes it anew") from None
 
 
-def write(path: Path, figures: Mapping[str, Figure], facts: Mapping[str, object]) -> None:
+def _machine(found: dict[str, object]) -> Machine:
+    figures = found.pop("figures")
+    return Machine(found, {name: Figure(**figure) for name, figure in figures.items()})  # type: ignore[attr-defined]
+
+
+def write(path: Path, machines: Mapping[str, Machine]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = {**facts, "figures": {name: asdict(figure) for name, figure in figures.items()}}
+    content = {
+        "machines": {
+            model: {**one.about, "figures": {name: asdict(figure) for name, figure in one.figures.items()}}
+            for model, one in sorted(machines.items())
+        }
+    }
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -81,7 +104,7 @@ def bad(verdict: str) -> bool:
 
 def table(now: Mapping[str, Figure], said: Mapping[str, str], before: Mapping[str, Figure] | None) -> str:
     """Markdown, so that it can be pasted into a page as it is."""
-    head = ["what", "baseline", "baseline's", "ours", "unit", "ratio (range)", "committed", "verdict"]
+    head = ["what", "baseline", "baseline's", "ours", "unit", "ratio (range)", "of the limit", "committed", "verdict"]
     rows = [head, ["---"] * len(head)]
     for name, figure in now.items():
         old = (before or {}).get(name)
@@ -89,6 +112,7 @@ def table(now: Mapping[str, Figure], said: Mapping[str, str], before: Mapping[st
             [
                 *(name, figure.baseline, f"{median(figure.plain):,.3g}", f"{median(figure.ours):,.3g}", figure.unit),
                 f"{median(figure.ratios):.3g} ({min(figure.ratios):.3g}..{max(figure.ratios):.3g})",
+                f"{median(figure.shares):.2f}" if figure.shares else "",
                 f"{median(old.ratios):.3g}" if old else "",
                 said[name],
             ]

@@ -28,7 +28,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 import torch
-from measurement import Measurement, parser, report
+from measurement import Measurement, counted, parser, report
 
 from bench.attacks.common.lbfgs import Settings, minimise
 from bench.attacks.dlg.matching import GradientMatching, Unknown
@@ -110,6 +110,14 @@ def batched(attacks: int, d: int, steps: int, out: Any) -> None:
     out.put((last - first, ended - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
 
 
+def evaluation_flops(d: int) -> float:
+    """Operations of one gradient distance with its derivative."""
+    victim, gradients, labels = problem(1, d)
+    matching = GradientMatching(victim, gradients, labels, Unknown(mask=bool(d)), torch.float32)
+    start = torch.randn(1, sum(matching.sizes().values()), generator=torch.Generator().manual_seed(0))
+    return counted(lambda: matching(start, torch.arange(1)))
+
+
 def measure(args: argparse.Namespace) -> tuple[list[Measurement], str]:
     """The speeds, and a word on the processes."""
     context = multiprocessing.get_context("spawn")
@@ -126,7 +134,9 @@ def measure(args: argparse.Namespace) -> tuple[list[Measurement], str]:
     fast = sum(n / s for n, s, _ in found)
     name = f"matching {args.attacks} attacks, {f'd={args.d}, mask learnt' if args.d else 'no mask'}"
     said = f"{args.processes} processes of {shares[0]} attacks, {max(mib for _, _, mib in found):.0f} MiB each"
-    return [Measurement(name, "one attack at a time", slow, fast, "evaluations/s")], said
+    # A core's share: the limit is one thread's, and each process has one.
+    flops = evaluation_flops(args.d) / args.processes
+    return [Measurement(name, "one attack at a time", slow, fast, "evaluations/s", flops=flops)], said
 
 
 def main() -> int:

@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
-from measurement import Measurement, clock, parser, report
+from measurement import Measurement, clock, counted, parser, report
 from sklearn.linear_model import OrthogonalMatchingPursuit
 
 from bench.attacks.unmix.dictionary import Dictionary
@@ -63,7 +63,8 @@ def measure(args: argparse.Namespace) -> tuple[list[Measurement], float, float]:
     same = np.mean([set(row.tolist()) == support for row, support in zip(batched, supports, strict=False)])
     right = np.mean([set(row) == set(truth) for row, truth in zip(batched.tolist(), members.tolist(), strict=True)])
     name = f"pursuit {args.encodings} of {args.candidates} × {args.dim}, k={args.k}"
-    return [Measurement(name, "scikit-learn, one by one", theirs, ours)], float(same), float(right)
+    flops = counted(lambda: greedy(dictionary, loaded, args.k))
+    return [Measurement(name, "scikit-learn, one by one", theirs, ours, flops=flops)], float(same), float(right)
 
 
 def main() -> int:

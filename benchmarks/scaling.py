@@ -177,11 +177,13 @@ def tables(data: dict[str, list[Row]]) -> str:
 def million(data: dict[str, list[Row]], reference: Path = HERE / "reference.json") -> str:
     """What a million sentences would take, from the largest size of each that was measured."""
     count, largest = 1e6, max(data["pairs"], key=lambda r: r["encodings"])
-    speed = json.loads(reference.read_text(encoding="utf-8"))["figures"]["encoding demo"]["ours"]
+    machines = json.loads(reference.read_text(encoding="utf-8"))["machines"]
+    here = machines[data["about"]["machine"]["processor"]]  # type: ignore[call-overload]
+    speed = here["figures"]["encoding demo"]["ours"]
     rows = [("encoding", "sentences", count / median(speed), f"{median(speed):.0f} a second")]
-    here = [r for r in data["search"] if r["kind"] == "clustered"]
-    most = max(r["vectors"] for r in here)
-    for row in sorted((r for r in here if r["vectors"] == most), key=lambda r: r["engine"]):
+    found = [r for r in data["search"] if r["kind"] == "clustered"]
+    most = max(r["vectors"] for r in found)
+    for row in sorted((r for r in found if r["vectors"] == most), key=lambda r: r["engine"]):
         seconds = row["build_s"] + row["query_ms"] / 1e3 * count
         rows.append((f"search, {row['engine']}", "queries", seconds, f"{row['queries']:,} queries of {most:,} vectors"))
     pair = largest["seconds"] * (count / largest["encodings"]) ** 2

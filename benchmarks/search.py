@@ -40,7 +40,8 @@ def measure(sizes: list[tuple[int, int, int]]) -> list[Measurement]:
         assert (search.nearest(queries, vectors, TOP) == flat(queries, vectors)).mean() > 0.999
         theirs = best(lambda q=queries, v=vectors: flat(q, v))  # type: ignore[misc]
         ours = best(lambda q=queries, v=vectors: search.nearest(q, v, TOP))  # type: ignore[misc]
-        found.append(Measurement(f"search {n} × {rows} × {dim}", "faiss flat", theirs, ours))
+        flops = 2.0 * n * rows * dim
+        found.append(Measurement(f"search {n} × {rows} × {dim}", "faiss flat", theirs, ours, flops=flops))
     return found
 
 

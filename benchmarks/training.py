@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from measurement import Measurement, clock, parser, report
+from measurement import Measurement, clock, counted, parser, report
 
 from bench.encoders.transformers import MiniLM
 from bench.plugins.registry import Registry
@@ -78,7 +78,9 @@ def measure(dataset: str, layers: int, steps: int) -> Measurement:
                 ours.append(clock() - start)
     theirs = plain_loop(run, batches, layers)
     name = f"training {dataset}, top {layers} of 6 layers"
-    return Measurement(name, "plain transformers loop", float(np.median(theirs)), float(np.median(ours)))
+    slow, fast = float(np.median(theirs)), float(np.median(ours))
+    flops = counted(lambda: run.trainer.step([batches[0]], 2 * steps))
+    return Measurement(name, "plain transformers loop", slow, fast, flops=flops)
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.compare import Damaged, Figure, bad, judge, read, table, verdicts, write
+from benchmarks.compare import Damaged, Figure, Machine, bad, judge, read, table, verdicts, write
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURE = Figure("a plain loop", "s", [10.0] * 3, [1.0] * 3, [9.0, 10.0, 11.0])
@@ -45,13 +45,24 @@ def test_a_passed_limit_is_said_whatever_the_ratio() -> None:
 
 def test_figures_come_back_as_written(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "figures.json"
-    assert read(path) is None
-    write(path, {"search": FIGURE}, {"date": "today"})
-    assert read(path) == {"search": FIGURE}
-    assert "10 (9..11)" in table({"search": FIGURE}, {"search": "new"}, None)
+    assert read(path) == {}
+    machines = {"a model": Machine({"date": "today"}, {"search": replace(FIGURE, shares=[0.5, 0.6, 0.9])})}
+    write(path, machines)
+    assert read(path) == machines
+    shown = table(machines["a model"].figures, {"search": "new"}, None)
+    assert "10 (9..11)" in shown
+    assert "| 0.60 " in shown  # of the limit
+    assert "0.60" not in table({"search": FIGURE}, {"search": "new"}, None)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"figures": {"search": {"ratio": 1}}}', '{"figures": 3}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "[]", '{"figures": {}}', '{"machines": {"a model": {"date": "today"}}}'),
+        '{"machines": {"a model": {"figures": {"search": {"ratio": 1}}}}}',
+        '{"machines": {"a model": {"figures": 3}}}',
+    ],
+)
 def test_a_damaged_file_is_named_with_a_way_out(text: str, tmp_path: Path) -> None:
     path = tmp_path / "reference.json"
     path.write_text(text)
@@ -65,20 +76,45 @@ def call(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
 
 
+def again(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """The same with the figures of the call before in place of new ones, which take long."""
+    code = """
+import sys, all
+from pathlib import Path
+[(_, here)] = all.read(Path(sys.argv[1])).items()
+all.collect = lambda names, repeats: (here.figures, [here.about["yardstick"]], {})
+sys.argv = sys.argv[1:]
+raise SystemExit(all.main())
+"""
+    files = ("--out", str(tmp_path / "new.json"), "--reference", str(tmp_path / "reference.json"))
+    command = [sys.executable, "-c", code, str(tmp_path / "last.json"), *files, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT / "benchmarks")
+
+
 def test_from_measuring_to_exit_status(tmp_path: Path) -> None:
     release = ("--only", "release", "--repeats", "1")
-    first = call(tmp_path, *release)
+    first = call(tmp_path, *release, "--save")
     assert first.returncode == 0, first.stderr
-    assert "does not exist; --save writes it" in first.stderr
     assert "row by row" in first.stdout
+    assert "one plain product, numpy, 1 thread, GFLOP/s: search" in first.stdout
     measured = json.loads((tmp_path / "last.json").read_text())
-    assert {"date", "machine", "versions", "figures"} <= set(measured)
-    for figure in measured["figures"].values():
+    assert measured == json.loads((tmp_path / "reference.json").read_text())
+    [(model, here)] = measured["machines"].items()
+    assert {"date", "machine", "versions", "yardstick", "figures"} == set(here)
+    for figure in here["figures"].values():
         figure["ratios"] = [1000 * ratio for ratio in figure["ratios"]]
     (tmp_path / "reference.json").write_text(json.dumps(measured))
-    slower = call(tmp_path, *release)
+    slower = again(tmp_path, *release)
     assert (slower.returncode, "slower" in slower.stdout) == (1, True)
-    assert call(tmp_path, *release, "--no-fail").returncode == 0
+    assert again(tmp_path, *release, "--no-fail").returncode == 0
+    # The same figures of another model of processor are no measure for this one.
+    (tmp_path / "reference.json").write_text(json.dumps({"machines": {"another model": here}}))
+    elsewhere = again(tmp_path, *release)
+    assert (elsewhere.returncode, "slower" in elsewhere.stdout) == (0, False)
+    assert f"knows another model, and this is {model}" in elsewhere.stderr
+    assert "--save adds this one" in elsewhere.stderr
+    assert again(tmp_path, *release, "--save").returncode == 0
+    assert set(read(tmp_path / "reference.json")) == {"another model", model}
 
 
 def test_a_damaged_reference_is_said_before_anything_runs(tmp_path: Path) -> None:
@@ -130,3 +166,23 @@ def test_a_small_net_learns_from_magnitudes_of_encodings() -> None:
     found = {row[0].strip(): float(row[3]) for row in rows}
     assert found["none"] > 0.8
     assert 0.3 < found["instahide:k=2"] <= found["none"]
+
+
+def test_shares_of_the_limit_are_of_one_thread_in_single_precision() -> None:
+    """The arithmetic of a share, on numbers made up: all.limit takes the best float32 product of one thread."""
+    speeds = {
+        "numpy, 1 thread": {"search": 100.0, "wide": 90.0},
+        "torch, 1 thread": {"search": 60.0, "wide": 95.0},
+        "torch, 12 threads": {"search": 900.0, "wide": 900.0},
+        "torch bfloat16, 1 thread": {"search": 200.0, "wide": 210.0},
+    }
+    code = "import json, sys; from all import limit; print(limit(json.load(sys.stdin)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps(speeds),
+        cwd=ROOT / "benchmarks",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert float(done.stdout) == 100.0
