@@ -127,7 +127,7 @@ class TopLayers(OnUpdates):
             raise ValueError("n must be at least 1; for none, use head-only")
 
     @property
-    def sharing(self) -> str:  # type: ignore[override]
+    def sharing(self) -> str:
         return f"top:{self.n}"
 
 
