@@ -13,6 +13,8 @@ from bench.surfaces.seen import SeenUpdate, SeenUpdates
 FAR = 6.0
 # No batch has so many of all words: where as many rows are not zero, noise was added to all.
 NOISY = 0.9
+# A gradient has no zeros within a row: where there are so many, small entries were dropped, and small rows with them.
+PRUNED = 0.1
 
 
 def needed(seen: SeenUpdates, names: list[str], attack: str) -> list[str]:
@@ -39,6 +41,11 @@ def tensor(update: SeenUpdate, name: str) -> npt.NDArray[np.float64]:
 def noisy(update: SeenUpdate, name: str, count: int) -> bool:
     """Whether noise was added to all of an embedding's `count` rows."""
     return len(update.rows(name)[0]) >= NOISY * count
+
+
+def hidden(update: SeenUpdate, name: str, count: int) -> bool:
+    """Whether rows that some token chose may not show: under noise, or because small entries were dropped."""
+    return noisy(update, name, count) or float((update.rows(name)[1] == 0).mean()) > PRUNED
 
 
 def touched(update: SeenUpdate, name: str, count: int) -> Ints:

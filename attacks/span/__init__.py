@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench import Floats, Guess, Ints, Reading, Readings, View, attack
-from bench.attacks.common.updates import needed, noisy, tensor, touched
+from bench.attacks.common.updates import hidden, needed, tensor, touched
+from bench.attacks.span import noise
 from bench.attacks.span import words as words_of
 from bench.attacks.span.cover import cover
 from bench.attacks.span.states import blocks, inner
@@ -32,8 +33,6 @@ CLEAN = 1e-3
 SAMPLE = 61
 # Share of a batch's words that the best covering may leave without a sentence.
 MISSING = 0.1
-# Share of a sentence's tokens that must be known where noise hides words.
-MOSTLY = 0.5
 
 
 @attack(
@@ -56,15 +55,18 @@ class SpanAttack:
         ids, types = _distinct(*seen.tokenizer(view.corpus.texts))
         batches = [_Batch(seen, number, self.rows) for number in range(len(seen))]
         allowed = [batch.fitting(ids) for batch in batches]
-        distances = _distances(view, seen, batches, ids, types, allowed)
+        distances, inputs = _distances(view, seen, batches, ids, types, allowed)
+        union = np.unique(np.concatenate(allowed))
         readings = []
         for number, batch in enumerate(batches):
             view.stage(f"naming sentences, update {number + 1} of {len(batches)}")
-            readings.append(batch.named(ids, allowed[number], distances[number]))
+            mine = None if inputs is None else inputs[np.searchsorted(union, allowed[number])]
+            readings.append(batch.named(ids, allowed[number], distances[number], mine))
         details = {
             "candidates": [len(rows) for rows in allowed],
             "ranks": [{str(layer): span.rank for layer, span in batch.spans.items()} for batch in batches],
             "clean": [batch.clean for batch in batches],
+            "noise": [batch.sigma for batch in batches],
         }
         return Readings(readings=readings, details=details)
 
@@ -74,15 +76,19 @@ class _Batch:
 
     def __init__(self, seen: SeenUpdates, number: int, rows: bool):
         update, self.size = seen[number], seen.batch
-        self.spans = {layer: span_of(tensor(update, f"layer.{layer}.down.weight")) for layer in _layers(seen)}
+        gradients = {layer: tensor(update, f"layer.{layer}.down.weight") for layer in _layers(seen)}
+        self.spans = {layer: span_of(gradient) for layer, gradient in gradients.items()}
+        self.top = gradients[max(gradients)]
+        self.sigma = noise.level(self.top)
+        """standard deviation of the noise on it"""
         self.longest, self.tokens = seen.max_length, None
         self.partial = False
-        """noise hides some of the words"""
+        """some of the words are hidden, by noise or because small entries were dropped"""
         self.clean: bool | None = None
         """no dropout was on; None where that cannot be told"""
         if rows and WORDS in seen.shared:
             count = seen.shared[WORDS][0]
-            self.tokens, self.partial = touched(update, WORDS, count), noisy(update, WORDS, count)
+            self.tokens, self.partial = touched(update, WORDS, count), hidden(update, WORDS, count)
             if not self.partial:
                 places = touched(update, PLACES, seen.shared[PLACES][0])
                 self.longest = int(places.max(initial=0)) + 1 - seen.architecture.offset
@@ -105,26 +111,30 @@ class _Batch:
             self.tokens = chosen if len(chosen) else None
 
     def fitting(self, ids: Sequence[Ints]) -> Ints:
-        """Rows of the sentences that have no other words, or where noise hides some not mostly others, and are no
-        longer."""
+        """Rows of the sentences that have no other words, unless some are hidden, and are no longer."""
         lengths = np.array([len(one) for one in ids])
         fits = lengths <= self.longest
-        if self.tokens is not None:
+        if self.tokens is not None and not self.partial:
             flat = np.concatenate(ids)
             inside = np.zeros(int(flat.max()) + 1, dtype=bool)
             inside[self.tokens[self.tokens < len(inside)]] = True
             known = np.add.reduceat(inside[flat], np.concatenate([[0], np.cumsum(lengths)[:-1]]), dtype=np.int64)
-            fits &= known >= (lengths * MOSTLY if self.partial else lengths)
+            fits &= known == lengths
         return np.flatnonzero(fits)
 
-    def named(self, ids: Sequence[Ints], rows: Ints, distances: dict[int, tuple[Values, Values]]) -> Reading:
-        """`distances` and energies of the candidates `rows`, by layer."""
+    def named(
+        self, ids: Sequence[Ints], rows: Ints, distances: dict[int, tuple[Values, Values]], inputs: Floats | None
+    ) -> Reading:
+        """`distances` and energies of the candidates `rows`, by layer, and their `inputs` of the top one if some update
+        has noise."""
         top = max(self.spans)
         chosen, sure = np.zeros(len(rows), dtype=bool), False
         if len(rows):
             chosen = members(distances[top][0], self.size, self.spans[top].floor)
             sure = bool(chosen.sum() == self.size)
-            if not chosen.any() and not self.clean:
+            if not chosen.any() and inputs is not None and self.sigma:
+                chosen[noise.explaining(self.top, inputs, self.sigma, self.size)] = True
+            elif not chosen.any() and not self.clean:
                 scores = self._scores({layer: energy for layer, (_, energy) in distances.items()})
                 chosen[cover([ids[i] for i in rows], self.tokens, scores, min(self.size, len(rows)))] = True
                 if self._missing(ids, rows[chosen]) > MISSING:  # the batch is of sentences that the corpus has not
@@ -170,13 +180,15 @@ def _distances(
     ids: Sequence[Ints],
     types: Sequence[Sequence[int]],
     allowed: Sequence[Ints],
-) -> list[dict[int, tuple[Values, Values]]]:
-    """For each batch and layer the distances and the energies of its candidates, means over the tokens of each.
+) -> tuple[list[dict[int, tuple[Values, Values]]], Floats | None]:
+    """For each batch and layer the distances and the energies of its candidates, means over the tokens of each; where
+    an update is noisy also the top layer's inputs of all candidates, 6 KiB each with MiniLM.
 
     A sentence that is a candidate of several batches is run once.
     """
     wanted = sorted(batches[0].spans)
-    union = np.unique(np.concatenate(allowed)) if allowed else np.zeros(0, np.int64)
+    union = np.unique(np.concatenate(allowed))
+    kept = np.empty((len(union), batches[0].top.shape[1]), np.float32) if any(b.sigma for b in batches) else None
     found = [{layer: (np.empty(len(rows)), np.empty(len(rows))) for layer in wanted} for rows in allowed]
     done = 0
     for some in blocks([len(ids[i]) for i in union]):
@@ -184,6 +196,8 @@ def _distances(
         states = inner(
             seen.weights, seen.architecture, [ids[i].tolist() for i in rows], [types[i] for i in rows], wanted
         )
+        if kept is not None:
+            kept[some] = states[wanted[-1]]
         owner = np.repeat(np.arange(len(rows)), [len(ids[i]) for i in rows])
         for batch, mine, into in zip(batches, allowed, found, strict=True):
             here = np.flatnonzero(np.isin(rows, mine))
@@ -200,7 +214,7 @@ def _distances(
                     column[place] = total[here]
         done += len(rows)
         view.stage(f"{done:,} of {len(union):,} candidate sentences")
-    return found
+    return found, kept
 
 
 def _both(span: Span, inputs: Floats) -> tuple[Values, Values]:
