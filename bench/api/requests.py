@@ -145,6 +145,8 @@ class AttackRequest(Request):
     sealed: bool = False
     details: bool = False
     utility: bool = False
+    verbose: bool = False
+    """show what attacks print"""
 
     @property
     def _axes(self) -> tuple[str, ...]:
@@ -193,7 +195,7 @@ class AttackRequest(Request):
     def settings(self) -> RunSettings:
         from bench.isolation.process import Limits
 
-        limits = Limits(self.timeout, self.memory)
+        limits = Limits(self.timeout, self.memory, verbose=self.verbose)
         return replace(super().settings(), limits=limits, details=self.details, utility=self.utility)
 
 

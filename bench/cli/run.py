@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from bench.api.requests import AttackRequest
 
 
+FIRST = (
+    "name a defense and an attack, or a suite: bench run --defense texthide --attack unmix, or bench run --suite smoke "
+    "(bench list shows them all)"
+)
+
+
 def add(commands: Any) -> None:
     """The `run` command, beside the others."""
     run = commands.add_parser(
@@ -58,7 +64,10 @@ def add(commands: Any) -> None:
         "--debug", action="store_true", help="in this process, with prints and tracebacks; no result, nothing is saved"
     )
     how.add_argument("--pdb", action="store_true", help="with --debug: open the debugger where the attack failed")
-    how.add_argument("--details", action="store_true", help="keep every query and answer (parquet beside the record)")
+    how.add_argument(
+        "--details", action="store_true", help="keep every query, answer and mix (parquet beside the record)"
+    )
+    how.add_argument("--verbose", action="store_true", help="show what attacks print, line by line")
     how.add_argument("--metrics", choices=("leak", "all"), default="leak", help="of the table (default: leak)")
     output.add_scheduling(how)
     output.add_options(how)
@@ -70,6 +79,8 @@ def _run(args: argparse.Namespace) -> int:
     from bench.api.requests import AttackRequest
 
     options = output.options_of(args, AttackRequest)
+    if not (args.defense or args.attack or args.suite or args.replay):
+        raise UsageError(FIRST)
     if args.replay:
         return _replay(args, AttackRequest(**options))
     if args.debug or args.pdb:

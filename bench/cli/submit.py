@@ -176,6 +176,7 @@ def _publish(found: Sequence[AttackRecord], board: Path, registry: Registry, *, 
     tables = board_files.build([*known, *found], utility, registry, untrusted=True)
     stale = [str(path) for path in board_files.outdated(board, tables)]
     failed = sum(record.status != "ok" for record in found)
+    _show(found)
     print(f"accepted: {len(found)} records ({failed} failed), {', '.join(stale) or 'no table'} to change")
     if dry:
         print("dry run: the board was left as it is")
@@ -184,6 +185,16 @@ def _publish(found: Sequence[AttackRecord], board: Path, registry: Registry, *, 
         store.save(folder, record)
     board_files.write(board, tables)
     return 0
+
+
+def _show(found: Sequence[AttackRecord]) -> None:
+    """The numbers, as a run of them would have shown them."""
+    from rich.console import Console
+
+    from bench.api.results import Results
+    from bench.api.tables import WIDTH
+
+    Results(found).table().print(Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False))
 
 
 def _say(text: str) -> None:

@@ -18,6 +18,7 @@ from bench import modalities, surfaces
 from bench.errors import BenchError, UsageError
 from bench.experiment import identity, provenance, redrawing, rounds, setup, trained
 from bench.experiment.cells import Cell
+from bench.experiment.detailing import with_mixes
 from bench.isolation import guess as guesses
 from bench.isolation import process, sandbox, view
 from bench.records.guesses import pack
@@ -51,6 +52,7 @@ def execute(
     stage: Stage,
     scenes: Scenes | None = None,
     salt: str | None = None,
+    details: bool = False,
 ) -> Result:
     """The whole walk. `salt` draws a sealed cell's key again."""
     scenes = scenes or Scenes()
@@ -81,7 +83,8 @@ def execute(
         return Result(about.replace(**found, status=failure.status, error=failure.reason))
     kept, found["guess"] = pack(guess)
     record = about.replace(**found)
-    return Result(record.replace(code={**record.code, **provenance.scoring_code(record)}), scores.items, kept)
+    items = with_mixes(scores.items, guess, scene.truth) if details else scores.items
+    return Result(record.replace(code={**record.code, **provenance.scoring_code(record)}), items, kept)
 
 
 def attack(

@@ -15,12 +15,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bench.isolation import dialogue, sandbox, scope
 from bench.isolation.dialogue import Oracle
+from bench.isolation.output import Followed
 from bench.isolation.watchdog import Watchdog
 from bench.isolation.workspace import PREFIX, workspace
 from bench.system import processes
@@ -41,6 +43,8 @@ class Limits:
     timeout_s: float = 3600.0
     memory_mib: int = 8192
     threads: int | None = None
+    verbose: bool = False
+    """show what the attack prints"""
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,7 @@ def run(
         watchdog = Watchdog(process.pid, limits.memory_mib, sealed=seal is not None)
         late = f"it took longer than its limit of {limits.timeout_s:g} s (--timeout)"
         try:
-            with watchdog:
+            with watchdog, Followed(folder / "log.txt", attack["name"]) if limits.verbose else nullcontext():
                 reply = dialogue.listen(ours, start + limits.timeout_s, late, oracle, stage)
         finally:
             family = processes.process_tree(process.pid)

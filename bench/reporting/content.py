@@ -26,6 +26,7 @@ GLOSSARY = {
     "beyond about ten it promises little",
     "ε actual": "the same, computed by an accountant for all encodings that the attacker saw",
     "ε audited": "a lower bound by experiment, with 95 % confidence. Above the claim, it refutes it",
+    "refuted, consistent, vacuous": "the experiment shows more than is claimed; it does not; it could not have",
     "accuracy": "how often a model that was trained on encodings is right about rows that were held out",
     "constant answer": "a model that always answers the same: whatever is not above it has learnt nothing",
     "frozen, fine-tuned": "the encoder as it was downloaded, or trained further through the defense",
@@ -152,7 +153,9 @@ def _footnotes(found: Sequence[Finding]) -> list[Sentence]:
     if any(one.worst(PART) for one in found):
         said.append(("With half of the private texts in the list, the share is of those that are in it.",))
     if any(one.worst(NO_LIST) for one in found):
-        said.append(("Without a list, cosine says how close rebuilt vectors come to the true ones; 1 is exact.",))
+        said.append(
+            ("Without a list, cosine says how close rebuilt vectors come to the true ones; exact would be one.",)
+        )
     return said
 
 

@@ -62,6 +62,10 @@ class Budget:
     def holds(self) -> bool:
         return self.actual.value <= 1.001 * self.claimed.value
 
+    def same(self, other: Budget) -> bool:
+        """Of other records: attacks that see as many encodings see as much of the budget spent."""
+        return (self.actual.value, self.encodings.value) == (other.actual.value, other.encodings.value)
+
 
 @dataclass(frozen=True)
 class Audit:
@@ -130,7 +134,11 @@ def _add(one: Finding, record: Record) -> None:
         if leak := _leak(record):
             one.leaks.append(leak)
         # An ε of encodings says nothing of gradients of the encoder.
-        if "updates" not in record.attack.sees and (budget := _budget(record)) and budget not in one.budgets:
+        if (
+            "updates" not in record.attack.sees
+            and (budget := _budget(record))
+            and not any(map(budget.same, one.budgets))
+        ):
             one.budgets.append(budget)
     elif isinstance(record, UtilityRecord):
         one.utility = one.utility or _utility(record)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bench.board.render.figures import distinct_labels, merge_labels
+from bench.board.render.leakage_utility import distinct_labels, merge_labels
 from bench.board.render.plotting import fix_layout, grid, label_points, rendered, styles
 from bench.plugins.labels import parse_label
 from bench.reporting.findings import LIST, Finding, Leak, Utility
@@ -33,7 +33,8 @@ def draw(found: Sequence[Finding]) -> str | None:
         fix_layout(figure)
         for panel, axis in zip(panels, axes, strict=True):
             points = [(utility.value.value, leak.value.value) for _, utility, leak in panel]
-            label_points(axis, *merge_labels(points, distinct_labels([one.defense for one, _, _ in panel])))
+            places, texts = merge_labels(points, distinct_labels([one.defense for one, _, _ in panel]))
+            label_points(axis, places, texts, points)
 
     svg = rendered(put, 4.4 * len(panels), 3.3)["svg"].decode()
     # Inside a page there is no place for a declaration and a document type.

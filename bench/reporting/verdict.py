@@ -149,7 +149,7 @@ def _no_list(found: Sequence[Finding]) -> list[Sentence]:
 def _promises(found: Sequence[Finding]) -> list[Sentence]:
     said: list[Sentence] = []
     for one in found:
-        worst = max(one.budgets, key=lambda budget: budget.actual.value, default=None)
+        worst = max(one.budgets, key=lambda budget: (budget.actual.value, budget.encodings.value), default=None)
         if worst is None or one.training is not None:
             continue
         refuted = max((a for a in one.audits if a.verdict == "refuted"), key=lambda a: a.audited.value, default=None)
@@ -160,8 +160,9 @@ def _promises(found: Sequence[Finding]) -> list[Sentence]:
             said.append((one.defense, " claims ε = ", worst.claimed, "; the actual ε is ", worst.actual, *after, *shown,
                          "."))  # fmt: skip
         elif one.sound:
-            said.append((one.defense, " claims ε = ", worst.claimed, ", and that holds after ", worst.encodings,
-                         " encodings of a text as after one."))  # fmt: skip
+            often: Sentence = (", whether a text is encoded once or ", worst.encodings, " times")
+            holds = often if worst.encodings.value > 1 else ()
+            said.append((one.defense, " claims ε = ", worst.claimed, ", which holds", *holds, "."))
     return said
 
 

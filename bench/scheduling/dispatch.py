@@ -85,6 +85,7 @@ class Dispatcher:
             limits=replace(settings.limits, threads=executor.threads),
             files=tuple((str(Path(path).resolve()), Path(path).read_text(encoding="utf-8")) for path in settings.files),
             max_unit_s=0.0 if executor.in_process else MAX_UNIT_S,
+            details=settings.details,
             stage=self._stage,
         )
 

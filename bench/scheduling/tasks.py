@@ -35,6 +35,8 @@ class Environment:
     stage: Stage
     scenes: Scenes
     """the release of the task before, which this one may attack, too"""
+    details: bool = False
+    """every question with its answers is wanted"""
 
 
 class Task(ABC, Generic[R]):
@@ -100,6 +102,7 @@ class AttackTask(Task[AttackRecord]):
             limits=environment.limits,
             stage=environment.stage,
             scenes=environment.scenes,
+            details=environment.details,
         )
 
     def answered_by(self, record: Record) -> bool:

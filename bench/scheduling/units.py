@@ -47,6 +47,8 @@ class RunContext:
     """path and source of the files that --plugin named: another machine may not have them"""
     max_unit_s: float = 0.0
     """after this long a unit returns what is finished, so that a kill cannot lose more"""
+    details: bool = False
+    """every question with its answers is wanted (--details)"""
     stage: Stage | None = None
     """told how far a task is, where the unit runs in this very process"""
 
@@ -100,7 +102,7 @@ def run(unit: Unit, context: RunContext) -> list[Result]:
             # A local worker is told by SIGTERM to end its attack; what it has finished goes back.
             signal.signal(signal.SIGTERM, lambda number, frame: stop(context.run))
         end = time.monotonic() + context.max_unit_s
-        environment = Environment(context.device, context.limits, _stage(context), _scenes)
+        environment = Environment(context.device, context.limits, _stage(context), _scenes, context.details)
         done: list[Result] = []
         for task in unit.tasks:
             if context.run in _stopped or (done and time.monotonic() >= end):

@@ -9,32 +9,32 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from bench.board.model import AuditRow, Board, BoardCell, DefenseRow
-from bench.board.render import table_figures
+from bench.board.model import AuditRow, Board, BoardCell
+from bench.board.render import leakage_utility, table_figures
 from bench.board.render.plotting import (
+    LINE,
+    PANELS,
     Curve,
     curves,
-    fix_layout,
     grid,
-    label_points,
     leak,
-    main_suite,
     number,
     one_line,
     places,
     rendered,
-    short_label,
     styles,
+    tell,
 )
 from bench.plugins.labels import parse_label
 
-PANELS = 4
+# Curves that move by less over a whole axis are as good as level, and a panel of such curves shows nothing.
+LEVEL = 0.05
 
 
 def draw(board: Board) -> dict[str, str | bytes]:
     """Path below leaderboards/ → content."""
     makers = {
-        "leakage-utility": leakage_utility,
+        "leakage-utility": leakage_utility.draw,
         "success-epsilon": success_epsilon,
         "recall-mk": recall_mk,
         "heatmap": table_figures.heatmap,
@@ -78,105 +78,6 @@ def audits(board: Board) -> dict[str, bytes] | None:
     return rendered(put, 4.6, 4.0)
 
 
-def leakage_utility(board: Board) -> dict[str, bytes] | None:
-    """What the worst attack finds against what the task still reaches: one point per defense and setting."""
-    first = main_suite(board)
-    entries: dict[tuple[str, str, str], DefenseRow] = {}
-    # On encodings: what training gives away besides has a board of its own.
-    on_updates = {cell.attack for cell in board.cells if "updates" in cell.sees}
-    known = [
-        (entry, entry.worst)
-        for entry in board.defenses
-        if entry.utility and entry.worst and entry.worst.attack not in on_updates
-    ]
-    # Of a defense that several suites hold, the strongest attack of any.
-    for entry, _ in sorted(known, key=lambda k: (not k[1].at_random, k[1].value, k[0].suite == first)):
-        entries[entry.target] = entry
-    panels = places((e for e in entries.values()), PANELS)
-    # A line of one point compares nothing. The setting of the main suite comes first.
-    shown_first = {entry.place for entry in board.defenses if entry.suite == first}
-    panels = sorted(
-        (p for p in panels if sum(key[:2] == p for key in entries) > 1), key=lambda place: place not in shown_first
-    )
-    if not panels:
-        return None
-    names = sorted({parse_label(key[2])[0] for key in entries})
-    look = styles(names)
-
-    def put(figure: Any) -> None:
-        across = min(len(panels), 2)
-        shown = []
-        for place, axis in zip(panels, grid(figure, len(panels), across), strict=True):
-            here = [entries[key] for key in sorted(entries) if key[:2] == place]
-            metric = next(iter(here[0].utility or {}))
-            drawn = [(e, e.utility[metric], e.worst) for e in here if e.utility and e.worst and metric in e.utility]
-            points = [(utility.mean or 0.0, worst.value) for _, utility, worst in drawn]
-            for (entry, utility, _), (x, y) in zip(drawn, points, strict=True):
-                deviation = utility.deviation
-                style = {**look[parse_label(entry.defense)[0]], "linestyle": "none", "markerfacecolor": "white"}
-                axis.errorbar(x, y, xerr=deviation or None, ecolor="0.6", elinewidth=0.6, **style, zorder=3)
-            level = drawn[0][1]
-            for value, said in ((level.undefended, "no defense"), (level.majority, "constant answer")):
-                if value is not None:
-                    axis.axvline(value, lw=0.6, ls=":" if said != "no defense" else "--", color="0.5", zorder=0)
-                    axis.text(value, 1.22, said, fontsize=6.5, color="0.35", ha="center", va="bottom", clip_on=False)
-            axis.set(
-                ylim=(-0.08, 1.2),
-                yticks=[0, 0.25, 0.5, 0.75, 1],
-                xlabel=f"utility: {one_line(metric)}",
-                ylabel="leak of the worst case",
-            )
-            axis.set_title(one_line(", ".join(place)), pad=16)
-            axis.margins(x=0.2)
-            shown.append((axis, *merge_labels(points, distinct_labels([e.defense for e, _, _ in drawn]))))
-        handles = [_handle(one_line(name), look[name]) for name in names]
-        figure.legend(handles=handles, loc="outside lower center", ncols=min(len(names), 4), frameon=False, fontsize=7)
-        fix_layout(figure)
-        for axis, points, texts in shown:
-            label_points(axis, points, texts)
-
-    rows = -(-len(panels) // 2)
-    return rendered(put, 3.9 * min(len(panels), 2) + 0.4, 3.4 * rows + 0.4)
-
-
-def distinct_labels(defenses: Sequence[str]) -> list[str]:
-    """Short, and none twice: points of two families may coincide."""
-    short = Counter(map(short_label, defenses))
-    return [
-        short_label(d)
-        if short[short_label(d)] == 1
-        else f"{one_line(parse_label(d)[0].removeprefix('dp-ie-'), 20)} {short_label(d)}"
-        for d in defenses
-    ]
-
-
-def merge_labels(
-    points: Sequence[tuple[float, float]], labels: Sequence[str]
-) -> tuple[list[tuple[float, float]], list[str]]:
-    """One label for points whose markers overlap."""
-    wide, high = 0.01 * (max(x for x, _ in points) - min(x for x, _ in points)), 0.035
-    groups: list[list[int]] = []
-    # From above and below at once: points that leak all or nothing are the groups that others join.
-    for i in sorted(range(len(points)), key=lambda i: (min(points[i][1], 1 - points[i][1]), i)):
-        x, y = points[i]
-        near = [h for h in groups if abs(x - points[h[0]][0]) <= wide and abs(y - points[h[0]][1]) <= high]
-        if near:
-            min(near, key=lambda h: abs(y - points[h[0]][1])).append(i)
-        else:
-            groups.append([i])
-    said = []
-    for members in groups:
-        names = [labels[i] for i in members]
-        said.append("; ".join(names if len(names) < 4 else [*names[:2], f"{len(names) - 2} more"]))
-    return [points[members[0]] for members in groups], said
-
-
-def _handle(name: str, look: dict[str, Any]) -> Any:
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], **{**look, "linestyle": "none"}, markerfacecolor="white", label=name)
-
-
 def success_epsilon(board: Board) -> dict[str, bytes] | None:
     """The leak against the ε that is claimed; below each, the ε that holds for what the attacks see."""
     groups: dict[tuple[tuple[str, str], str], list[BoardCell]] = defaultdict(list)
@@ -190,7 +91,9 @@ def success_epsilon(board: Board) -> dict[str, bytes] | None:
     if not groups:
         return None
     chosen = places((c for cells in groups.values() for c in cells), PANELS)
-    panels = [key for place in chosen for key in sorted(groups) if key[0] == place]
+    named = [key for place in chosen for key in sorted(groups) if key[0] == place]
+    panels = [key for key in named if not is_level(_by_claim(groups[key]))] or named
+    told = [_in_words(key, groups[key]) for key in named if key not in panels]
     look = styles(cell.attack for cells in groups.values() for cell in cells)
 
     def put(figure: Any) -> None:
@@ -200,15 +103,38 @@ def success_epsilon(board: Board) -> dict[str, bytes] | None:
             for cell in groups[key]:
                 steps[_nominal(cell)] += [cell.epsilon.accounted] if cell.epsilon else []
             ticks = sorted(steps)
-            found = [(float(ticks.index(_nominal(cell))), cell) for cell in groups[key]]
+            found = _by_claim(groups[key])
             curves(axis, len(ticks), protocol_curves(found, look))
             said = [f"{short_number(t)} → {epsilon_range(steps[t])}" for t in ticks]
             axis.set_xticks(range(len(ticks)), said, fontsize=6.5, rotation=90)
             axis.set(xlabel="ε claimed → actual ε, by protocol", ylabel="leak")
             axis.set_title(one_line(f"{dataset}, {encoder}: {kind}", 60))
+        tell(figure, told)
 
     rows = -(-len(panels) // 2)
-    return rendered(put, 3.9 * min(len(panels), 2), 2.8 * rows)
+    return rendered(put, 3.9 * min(len(panels), 2), 2.8 * rows + LINE * len(told))
+
+
+def _by_claim(cells: Sequence[BoardCell]) -> list[tuple[float, BoardCell]]:
+    """Cells with their places on an axis of all ε that are claimed."""
+    ticks = sorted({_nominal(cell) for cell in cells})
+    return [(float(ticks.index(_nominal(cell))), cell) for cell in cells]
+
+
+def _in_words(key: tuple[tuple[str, str], str], cells: Sequence[BoardCell]) -> str:
+    claims = [short_number(claim) for claim in sorted({_nominal(cell) for cell in cells})]
+    most = max(cells, key=lambda cell: leak(cell) or 0.0)
+    return (
+        f"{', '.join(key[0])}: {key[1]}, ε = {claims[0]} to {claims[-1]}: {most.attack} finds at most {leak(most):.3f}"
+    )
+
+
+def is_level(found: Sequence[tuple[float, BoardCell]]) -> bool:
+    """Whether no attack finds more or less from one end of the axis to the other, within one protocol."""
+    lines: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for _, cell in found:
+        lines[cell.attack, cell.protocol].append(cell.value or 0.0)
+    return all(max(values) - min(values) < LEVEL for values in lines.values())
 
 
 def _nominal(cell: BoardCell) -> float:
@@ -276,18 +202,38 @@ def recall_mk(board: Board) -> dict[str, bytes] | None:
                 panels.append((key, axis_of, fixed, steps))
     if not panels:
         return None
+    level = [panel for panel in panels if is_level(_over_steps(groups[panel[0]], *panel[1:]))]
+    panels = [panel for panel in panels if panel not in level] or panels
+    told = [_steps_in_words(groups[panel[0]], *panel) for panel in level if panel not in panels]
     look = styles(c.attack for key in ranked for cells in groups[key].values() for c in cells)
 
     def put(figure: Any) -> None:
         for (key, axis_of, fixed, steps), axis in zip(
             panels, grid(figure, len(panels), min(len(panels), 2)), strict=True
         ):
-            pairs = [(step, fixed) if axis_of == 0 else (fixed, step) for step in steps]
-            found = [(float(x), cell) for x, pair in enumerate(pairs) for cell in groups[key].get(pair, ())]
+            found = _over_steps(groups[key], axis_of, fixed, steps)
             curves(axis, len(steps), protocol_curves(found, look))
             axis.set_xticks(range(len(steps)), ["∞" if step == "inf" else step for step in steps])
             axis.set(xlabel=("masks m", "mixed sentences k")[axis_of], ylabel="recall")
             fixed_at = f"{('k', 'm')[axis_of]} = {'∞' if fixed == 'inf' else fixed}"
             axis.set_title(one_line(f"{key[0]}, {key[1]}: {key[2]}, {fixed_at}", 60))
+        tell(figure, told)
 
-    return rendered(put, 3.9 * min(len(panels), 2), 2.4 * -(-len(panels) // 2))
+    return rendered(put, 3.9 * min(len(panels), 2), 2.4 * -(-len(panels) // 2) + LINE * len(told))
+
+
+Pairs = dict[tuple[str, str], list[BoardCell]]
+
+
+def _over_steps(cells: Pairs, axis_of: int, fixed: str, steps: Sequence[str]) -> list[tuple[float, BoardCell]]:
+    """Cells with their places on an axis of m or of k."""
+    pairs = [(step, fixed) if axis_of == 0 else (fixed, step) for step in steps]
+    return [(float(x), cell) for x, pair in enumerate(pairs) for cell in cells.get(pair, ())]
+
+
+def _steps_in_words(cells: Pairs, key: tuple[str, str, str], axis_of: int, fixed: str, steps: Sequence[str]) -> str:
+    best = max((cell for _, cell in _over_steps(cells, axis_of, fixed, steps)), key=lambda cell: cell.value or 0.0)
+    ends = " to ".join("∞" if step == "inf" else step for step in (steps[0], steps[-1]))
+    return (
+        f"{', '.join(key[:2])}: {key[2]}, {'mk'[axis_of]} = {ends} makes no difference: {best.attack} {best.value:.3f}"
+    )

@@ -19,7 +19,7 @@ from bench.board.render.page_data import embedded, packed
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 # In this order: each uses what those before it define.
-SCRIPTS = ("data", "dom", "state", "table", "matrix", "detail", "main")
+SCRIPTS = ("data", "dom", "state", "table", "matrix", "chart", "training", "detail", "main")
 
 
 def files(board: Board) -> dict[str, str | bytes]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from bench import __version__
 from bench.board import formats
 from bench.board.columns import CELLS, DEFENSES, Column, metric_explanation, shown
 from bench.board.headline import headline
@@ -30,6 +31,12 @@ CELL_FIELDS = (
 # Columns whose values are among the fields.
 TWICE = frozenset({"interval", "worst"})
 DEFENSE_FIELDS = ("suite", "dataset", "encoder", "worst")
+UTILITY_FIELDS = ("suites", "dataset", "encoder", "defense", "epochs", "metrics", "seeds", "epsilon")
+# As CITATION.cff has it; a test compares the two.
+CITATION = (
+    "@software{hideseek, author = {{The hideseek maintainers}}, title = {hideseek: a benchmark of schemes that hide "
+    f"text in federated learning, and of the attacks on them}}, version = {{{__version__}}}}}"
+)
 # A suite may keep more samples, and several suites may; a reader wants a few.
 SAMPLES = 5
 # How close an answer comes to its sentence, as records say it.
@@ -77,6 +84,11 @@ def packed(board: Board) -> dict[str, Any]:
         "leaks": LEAKS,
         "texts": list(texts),
         "words": list(words),
+        "citation": CITATION,
+        "utility": {
+            "count": len(board.utility),
+            "columns": {name: column([getattr(row, name) for row in board.utility]) for name in UTILITY_FIELDS},
+        },
         "ranked": len(board.defenses),
         "defenses": {
             **{name: column([getattr(row, name) for row in board.defenses]) for name in DEFENSE_FIELDS},

@@ -37,6 +37,8 @@ STYLE = {
 }
 MARKERS = "os^DvPX*<>ph"
 LINES = ("-", "--", "-.", ":")
+# Panels of a figure, and the inches that a line of words below them takes.
+PANELS, LINE = 4, 0.17
 
 
 def rendered(draw: Callable[[Any], None], width: float, height: float) -> dict[str, bytes]:
@@ -150,14 +152,26 @@ def curves(axis: Any, steps: int, lines: Sequence[Curve]) -> None:
 Box = tuple[float, float, float, float]
 
 
-def label_points(axis: Any, points: Sequence[tuple[float, float]], texts: Sequence[str]) -> None:
-    """A label beside every point, at the nearest place around it where no other label and no point lies.
+def label_points(
+    axis: Any,
+    points: Sequence[tuple[float, float]],
+    texts: Sequence[str],
+    marks: Sequence[tuple[float, float]] = (),
+    bars: Sequence[tuple[float, float, float]] = (),
+) -> None:
+    """A label beside every point, at the nearest place around it where no other label, no mark and no bar lies.
 
-    To be called when everything else is drawn: it goes by where the points have come to lie.
+    `marks` are further points without a label, `bars` are left, right and height. To be called when everything else is
+    drawn: it goes by where things have come to lie.
     """
     pixel = axis.figure.dpi / 72
-    spots = [(float(x), float(y)) for x, y in axis.transData.transform(points)]
-    taken: list[Box] = [(x - 3 * pixel, y - 3 * pixel, x + 3 * pixel, y + 3 * pixel) for x, y in spots]
+    at = axis.transData.transform
+    spots = [(float(x), float(y)) for x, y in at(points)]
+    others = [(float(x), float(y)) for x, y in at(marks)] if len(marks) else []
+    taken: list[Box] = [(x - 3 * pixel, y - 3 * pixel, x + 3 * pixel, y + 3 * pixel) for x, y in [*spots, *others]]
+    for left, right, height in bars:
+        (from_x, y), (to_x, _) = at([(left, height), (right, height)])
+        taken.append((float(from_x), float(y) - pixel, float(to_x), float(y) + pixel))
     frame = axis.get_window_extent()
     order = sorted(range(len(points)), key=lambda i: (-points[i][1], points[i][0], texts[i]))
     for i in order:
@@ -195,6 +209,12 @@ def grid(figure: Any, panels: int, across: int) -> list[Any]:
     for axis in axes[panels:]:
         axis.remove()
     return list(axes[:panels])
+
+
+def tell(figure: Any, lines: Sequence[str]) -> None:
+    """What is as good as level, in words below the panels."""
+    if lines:
+        figure.supxlabel("\n".join(one_line(line, 130) for line in lines), fontsize=7, x=0.01, ha="left")
 
 
 class Placed(Protocol):

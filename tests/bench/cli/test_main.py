@@ -65,6 +65,7 @@ def test_a_wrong_name_exits_2_at_once_with_the_closest_match(fresh_bench: Run) -
         (["--defense", "none", "--attack", "rss:top=0"], "top must be at least 1"),
         (["--defense", "none", "--attack", "rss", "--dataset", "colla"], "did you mean 'cola'"),
         (["--defense", "none", "--attack", "rss", "--encoder", "minilmm"], "did you mean 'minilm'"),
+        ([], "bench run --defense texthide --attack unmix"),
         (["--defense", "none"], "name at least one attack"),
         (["--defense", "none", "--attack", "rss", "--examples", "1"], "at least 2"),
         (["--defense", "none", "--attack", "rss", "--coverage", "1.5"], "between 0 and 1"),
@@ -175,6 +176,34 @@ def test_details_can_be_kept(bench: Run, tmp_path: Path) -> None:
         table
     )
     assert np.array_equal((table["example"] == table["answer"]).astype(float), table["identity"])
+    # The whole ranking and the mix: recall can be computed from them.
+    named = [set(answers[: len(members)]) for answers, members in zip(table["answers"], table["members"], strict=True)]
+    recall = [len(set(m) & found) / len(set(m)) for m, found in zip(table["members"], named, strict=True)]
+    assert np.allclose(recall, table["recall"])
+    assert [row[0] for row in table["answers"]] == table["answer"].tolist()
+    assert np.allclose([sum(weights) for weights in table["weights"]], 1)
+
+
+def test_what_an_attack_prints_is_shown_if_asked_for(bench: Run, tmp_path: Path) -> None:
+    (tmp_path / "chatty.py").write_text(
+        "from dataclasses import dataclass\n"
+        "import sys\n"
+        "from bench import Guess, attack\n"
+        "@attack('chatty', sees={'encodings', 'corpus'}, paper='none')\n"
+        "@dataclass(frozen=True)\n"
+        "class Chatty:\n"
+        "    def run(self, view, rng):\n"
+        "        print('n is', len(view.encodings))\n"
+        "        print('\\x1b[2Jno newline', end='', file=sys.stderr)\n"
+        "        return Guess(ranking=view.corpus.search(view.encodings, 4))\n"
+    )
+    given = ("run", "--defense", "none", "--attack", "chatty", "--plugin", str(tmp_path / "chatty.py"), *TINY)
+    assert "n is" not in bench(*given).stderr
+    shown = bench(*given, "--verbose", "--force")
+    assert shown.returncode == 0
+    assert "chatty | n is 40" in shown.stderr
+    assert "no newline" in shown.stderr
+    assert "\x1b" not in shown.stderr
 
 
 def test_coverage_takes_private_examples_out_of_the_corpus(bench: Run) -> None:

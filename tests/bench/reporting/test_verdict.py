@@ -43,7 +43,7 @@ def test_part_of_the_texts_is_neither_all_nor_nothing() -> None:
 def test_what_hides_keeps_accuracy_and_its_promise_is_recommended() -> None:
     words, todo = said([*UNDEFENDED, *cells(SOUND, HIDDEN, 0.78, notes=budget(4, 4))])
     assert f"{SOUND}: the one attack that was run does not beat guessing; accuracy 0.780 in place of 0.800" in words
-    assert f"{SOUND} claims ε = 4, and that holds" in words
+    assert f"{SOUND} claims ε = 4, which holds." in words
     assert todo == f"Use {SOUND}: no attack beats guessing, and its ε holds."
 
 

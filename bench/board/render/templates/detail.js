@@ -79,19 +79,24 @@ const sample = (s) => {
 const none = (cell) =>
   cell.sees.includes("corpus") ? "None was kept for these runs: only a few suites keep some." : "This attack names no sentences.";
 
+// `shown` holds the text where it can be seen; without one, it is shown below the button if the clipboard is closed.
+const copied = async (button, text, shown) => {
+  const before = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    const place = shown ?? button.parentElement.appendChild(el("code", {}, text));
+    getSelection().selectAllChildren(place); // no right to the clipboard: at least selected
+    button.textContent = "Selected";
+  }
+  setTimeout(() => (button.textContent = before), 1500);
+};
+
 const copying = (text) => {
   const button = el("button", { type: "button", class: "copy" }, "Copy");
   const said = el("code", {}, text);
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      button.textContent = "Copied";
-    } catch {
-      getSelection().selectAllChildren(said); // no right to the clipboard: at least selected
-      button.textContent = "Selected";
-    }
-    setTimeout(() => (button.textContent = "Copy"), 1500);
-  });
+  button.addEventListener("click", () => copied(button, text, said));
   return el("div", { class: "command" }, said, button);
 };
 

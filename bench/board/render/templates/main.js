@@ -44,6 +44,8 @@ const controls = () => {
   for (const box of $("sees").querySelectorAll("input")) box.checked = !barred.has(box.value);
   if ($("q").value !== state.q) $("q").value = state.q;
   for (const button of $("views").children) button.setAttribute("aria-pressed", button.dataset.view === state.view);
+  for (const button of document.querySelectorAll("[data-preset] button"))
+    button.setAttribute("aria-pressed", button.dataset.value === state[button.parentElement.dataset.preset]);
   const active = CHOICES.filter((name) => state[name] !== HOME[name]).length + barred.size;
   $("active").textContent = active ? ` (${active})` : "";
   const suite = Object.hasOwn(packed.suites, state.suite) ? packed.suites[state.suite] : null;
@@ -60,15 +62,21 @@ const controls = () => {
 const render = () => {
   drawn?.stop();
   controls();
-  const shown = found();
   const parent = el("div");
   $("results").replaceChildren(parent);
+  if (isTraining(state.suite)) {
+    const many = trainedHere().length;
+    $("count").textContent = `${many.toLocaleString("en")} defense${many === 1 ? "" : "s"}, trained: a suite without attacks.`;
+    drawn = drawTraining(parent);
+    return;
+  }
+  const shown = found();
   const of = shown.length === cells.length ? "" : ` of ${cells.length.toLocaleString("en")}`;
   const tiers = state.view === "board" && !wholeThreat() ? " Tiers are shown for a whole suite only." : "";
   $("count").textContent = shown.length
     ? `${shown.length.toLocaleString("en")}${of} cells.${tiers}`
     : "No cell fits. Clear a filter, or allow the attacker more.";
-  drawn = (state.view === "table" ? drawTable : drawBoard)(parent, shown);
+  drawn = { table: drawTable, board: drawBoard, chart: drawChart }[state.view](parent, shown);
 };
 
 const change = (part) => {
@@ -113,6 +121,8 @@ document.addEventListener("click", (event) => {
   const at = (what) => event.target.closest(what);
   if (at("[data-view]")) return change({ view: at("[data-view]").dataset.view });
   if (at("[data-sort]")) return sortBy(at("[data-sort]"));
+  if (at("[data-preset] button")) return change({ [at("[data-preset]").dataset.preset]: at("[data-preset] button").dataset.value });
+  if (at("[data-copy]")) return copied(at("[data-copy]"), at("[data-copy]").dataset.copy === "link" ? location.href : packed.citation);
   if (at("#theme")) {
     const other = shownTheme() === "dark" ? "light" : "dark";
     remembered(other);
@@ -122,9 +132,15 @@ document.addEventListener("click", (event) => {
   const target = at("[data-cell]");
   // Who marks text in a row wants to copy it, not to open the row.
   if (!target || getSelection().toString()) return;
-  open(cells[Number(target.dataset.cell)], target.matches("button") ? target : target.querySelector("button"));
+  open(cells[Number(target.dataset.cell)], target.matches("button, .point") ? target : target.querySelector("button"));
 });
 document.addEventListener("keydown", walk);
+document.addEventListener("keydown", (event) => {
+  const at = event.target.closest?.(".point");
+  if (!at || !["Enter", " "].includes(event.key)) return;
+  event.preventDefault();
+  open(cells[Number(at.dataset.cell)], at);
+});
 $("filters").addEventListener("change", (event) => {
   if (event.target.name) return change({ [event.target.name]: event.target.value });
   const barred = [...$("sees").querySelectorAll("input:not(:checked)")].map((box) => box.value);
@@ -132,7 +148,7 @@ $("filters").addEventListener("change", (event) => {
 });
 $("filters").addEventListener("reset", (event) => {
   event.preventDefault();
-  change({ ...Object.fromEntries(CHOICES.map((name) => [name, HOME[name]])), without: "", q: "" });
+  change({ ...Object.fromEntries(CHOICES.map((name) => [name, HOME[name]])), without: "", q: "", knows: "", surface: "" });
 });
 $("filters").addEventListener("submit", (event) => event.preventDefault());
 $("q").addEventListener("input", () => {

@@ -9,8 +9,25 @@ const HOME = {
   view: "board",
   suite: Object.keys(packed.suites)[0] ?? "",
   ...{ dataset: "", encoder: "", defense: "", attack: "", without: "", q: "" },
-  ...{ sort: "-value", order: "worst", cell: "" },
+  ...{ sort: "-value", order: "worst", cell: "", knows: "", surface: "" },
 };
+
+// Threat models, as buttons. A list that lacks some private examples says so in the protocol.
+const partly = (cell) => /coverage/.test(cell.protocol);
+const PRESETS = {
+  knows: {
+    "": () => true,
+    list: (cell) => cell.sees.includes("corpus") && !partly(cell),
+    part: (cell) => cell.sees.includes("corpus") && partly(cell),
+    none: (cell) => !cell.sees.includes("corpus"),
+  },
+  surface: {
+    "": () => true,
+    encodings: (cell) => cell.sees.includes("encodings") && !cell.sees.includes("updates"),
+    updates: (cell) => cell.sees.includes("updates"),
+  },
+};
+const preset = (cell) => Object.entries(PRESETS).every(([name, kinds]) => kinds[state[name]](cell));
 
 let state = { ...HOME };
 
@@ -18,7 +35,8 @@ const read = () => {
   const asked = new URLSearchParams(location.hash.slice(1));
   state = { ...HOME };
   for (const name of Object.keys(HOME)) if (asked.has(name)) state[name] = asked.get(name);
-  if (state.view !== "table") state.view = "board";
+  if (!["table", "chart"].includes(state.view)) state.view = "board";
+  for (const name of Object.keys(PRESETS)) if (!Object.hasOwn(PRESETS[name], state[name])) state[name] = "";
 };
 
 const write = (step = false) => {
@@ -50,10 +68,11 @@ const found = () => {
       chosen("encoder", cell.encoder) &&
       chosen("defense", cell.defense) &&
       chosen("attack", cell.attack) &&
+      preset(cell) &&
       !cell.sees.some((word) => barred.has(word)) &&
       terms.every((term) => textOf(cell).includes(term)),
   );
 };
 
 // A tier compares a defense's worst case over all attacks of a suite; with some of them left out it would mislead.
-const wholeThreat = () => Boolean(state.suite) && !state.without && !state.attack && !state.q;
+const wholeThreat = () => Boolean(state.suite) && !state.without && !state.attack && !state.q && !state.knows && !state.surface;

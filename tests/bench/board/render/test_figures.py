@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bench.board.model import Board, BoardCell
-from bench.board.render import figures
-from bench.board.render.plotting import one_line, short_label, spread_out
+from bench.board.render import figures, leakage_utility
+from bench.board.render.plotting import label_points, one_line, rendered, short_label, spread_out
 from bench.plugins.labels import parse_label
 from tests.helpers.synthetic_board import HOSTILE_TEXT, hostile_board, synthetic_board
 
@@ -55,13 +55,15 @@ def test_labels_keep_their_distance_and_their_order() -> None:
 
 def test_points_of_two_families_are_told_spread_out() -> None:
     some = ["dp-ie-gaussian:epsilon=8.0", "dp-ie-laplace:epsilon=8.0", "texthide:m=inf", "none"]
-    assert figures.distinct_labels(some) == ["gaussian ε=8", "laplace ε=8", "m=inf", "none"]
+    assert leakage_utility.distinct_labels(some) == ["gaussian ε=8", "laplace ε=8", "m=inf", "none"]
 
 
 def test_points_that_lie_on_each_other_share_a_label() -> None:
-    spots, said = figures.merge_labels([(0.5, 0.0), (0.7, 1.0), (0.501, 0.03), (0.7, 0.95)], ["a", "b", "c", "d"])
+    spots, said = leakage_utility.merge_labels(
+        [(0.5, 0.0), (0.7, 1.0), (0.501, 0.03), (0.7, 0.95)], ["a", "b", "c", "d"]
+    )
     assert (spots, said) == ([(0.5, 0.0), (0.7, 1.0), (0.7, 0.95)], ["a; c", "b", "d"])
-    assert figures.merge_labels([(0.0, 0.0)] * 5, list("abcde"))[1] == ["a; b; 3 more"]
+    assert leakage_utility.merge_labels([(0.0, 0.0)] * 5, list("abcde"))[1] == ["a; b; 3 more"]
 
 
 def test_a_cell_that_failed_is_not_white_and_one_that_failed_in_part_says_so() -> None:
@@ -128,3 +130,67 @@ def test_a_line_is_of_one_protocol_and_of_more_than_one_point() -> None:
     # Where another protocol goes further, what it found there is in the picture, under its own name.
     further = [*few, (3.0, cell("rss", "1000 × 1, 10000 candidates", 1.0))]
     assert lines([*further, *whole]) == {**expected, "rss, 10000 candidates": [(1.0, 0.9), (3.0, 1.0)]}
+
+
+def test_a_panel_of_level_curves_is_a_line_of_words() -> None:
+    board = synthetic_board(datasets=("cola",))
+    moving = figures.draw(board)["pictures/success-epsilon.svg"]
+    still = [cell.replace(value=0.001) if "gaussian" in cell.defense else cell for cell in board.cells]
+    told = figures.draw(board.replace(cells=still))["pictures/success-epsilon.svg"]
+    assert isinstance(moving, bytes)
+    assert isinstance(told, bytes)
+    assert b"finds at most" not in moving
+    assert b"cola, minilm: dp-ie-gaussian, paper calibration" in told
+    assert b"finds at most 0.001" in told
+    # Where all panels are level, they are drawn: a figure of words alone would be none.
+    none = [cell.replace(value=0.001) if cell.value is not None else cell for cell in board.cells]
+    drawn = figures.draw(board.replace(cells=none))["pictures/success-epsilon.svg"]
+    assert isinstance(drawn, bytes)
+    assert b"finds at most" not in drawn
+
+
+def test_a_curve_is_level_within_its_own_protocol_only() -> None:
+    some = synthetic_board(datasets=("cola",)).cells[0]
+    two = [(0.0, some.replace(protocol="a", value=0.1)), (1.0, some.replace(protocol="b", value=0.9))]
+    assert figures.is_level(two)
+    assert not figures.is_level([*two, (2.0, some.replace(protocol="b", value=0.2))])
+
+
+def test_utility_is_not_drawn_where_the_undefended_model_learns_nothing_nor_of_defenses_beyond_main() -> None:
+    board = synthetic_board(datasets=("cola", "sst2"))
+    assert leakage_utility.draw(board) is not None
+
+    def with_level(gain: float) -> Board:
+        rows = []
+        for row in board.defenses:
+            levels = {
+                name: one._replace(undefended=(one.majority or 0) + gain) for name, one in (row.utility or {}).items()
+            }
+            rows.append(row.replace(utility=levels or None))
+        return board.replace(defenses=rows)
+
+    assert leakage_utility.draw(with_level(0.2)) is not None
+    assert leakage_utility.draw(with_level(0.02)) is None
+    other = [row.replace(suite="smoke") if "gaussian" in row.defense else row for row in board.defenses]
+    drawn = leakage_utility.draw(board.replace(defenses=other))
+    assert drawn is not None
+    assert b"dp-ie-laplace" in drawn["svg"]
+    assert b"dp-ie-gaussian" not in drawn["svg"]
+
+
+def test_a_label_lies_on_no_mark_and_on_no_bar() -> None:
+    boxes: list[tuple[float, float, float, float]] = []
+    marks = [(0.5 + 0.05 * i, 0.5) for i in range(6)]
+
+    def put(figure: Any) -> None:
+        axis = figure.subplots()
+        axis.set(xlim=(0, 1), ylim=(0, 1))
+        label_points(axis, marks[:1], ["a label of some length"], marks, [(0.2, 0.9, 0.5)])
+        figure.canvas.draw()
+        (text,) = axis.texts
+        boxes.append(text.get_window_extent().transformed(axis.transData.inverted()).extents)
+
+    rendered(put, 4, 3)
+    left, low, right, high = boxes[0]
+    assert not low <= 0.5 <= high
+    assert left < right

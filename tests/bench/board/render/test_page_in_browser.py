@@ -2,122 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.board.model import Board
-from bench.board.render.page import page
+from tests.helpers.browser import Show, column, needs_browser, one, pause, press, shot
 from tests.helpers.synthetic_board import HOSTILE_TEXT, hostile_board, synthetic_board
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install 'hideseek[test]'")
-BROWSER = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (BROWSER and DRIVER), reason="no Chromium here: apt-get install chromium chromium-driver"
-)
-# Screenshots for a person to look at, where this names a folder.
-SHOTS = os.environ.get("BENCH_SHOTS")
-Show = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars"):
-        options.add_argument(word)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    # The path is given, or selenium would look for a driver on the network.
-    found = webdriver.Chrome(options=options, service=Service(DRIVER))
-    yield found
-    found.quit()
-
-
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("pages")
-    plain = synthetic_board(datasets=("cola",))
-    broken = plain.suites["smoke"].replace(problem="its file is damaged")
-    unknown = plain.replace(suites={**plain.suites, "smoke": broken})
-    whole = next(c for c in plain.cells if (c.attack, c.defense) == ("rss", "none"))
-    single = whole.replace(value=0.777, seeds=[0], ids=whole.ids[:1], suites=["smoke"])
-    others = [c.replace(value=0.111) if c is whole else c for c in plain.cells]
-    stale = [
-        c.replace(stale=["attack", "scoring"], marks=[*c.marks, "stale"]) if c is whole else c for c in plain.cells
-    ]
-    boards = {
-        "small": synthetic_board(),
-        "hostile": hostile_board(),
-        "large": synthetic_board(rows=5000),
-        "empty": Board(records=0, suites={}, cells=[], defenses=[]),
-        "unknown": unknown,
-        "shared": plain.replace(cells=[*others, single]),
-        "stale": plain.replace(cells=stale, stale=3),
-    }
-    for name, made in boards.items():
-        (folder / f"{name}.html").write_text(page(made, ["pictures/heatmap.svg"]), encoding="utf-8")
-    return {name: folder / f"{name}.html" for name in boards}
-
-
-@pytest.fixture
-def show(driver: Any, pages: dict[str, Path]) -> Iterator[Show]:
-    """Open a page; afterwards nothing may stand on the console and nothing may have been fetched."""
-
-    def call(
-        name: str = "small", state: str = "", *, width: int = 1400, height: int = 1000, scheme: str = "light"
-    ) -> Any:
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-        driver.get("about:blank")
-        driver.get(pages[name].as_uri() + state)
-        assert driver.execute_script("return 'ready' in document.documentElement.dataset")
-        return driver
-
-    yield call
-    assert [entry["message"] for entry in driver.get_log("browser")] == []
-    events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
-    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-    assert {url for url in asked if not url.startswith(("file:", "data:"))} == set()
-    assert {Path(url.partition("#")[0]).suffix for url in asked if url.startswith("file:")} <= {".html"}
-    driver.execute_script("try { localStorage.clear() } catch {}")
-
-
-def column(driver: Any, number: int) -> list[str]:
-    code = "return [...document.querySelectorAll('.flat tbody tr')].map(r => r.cells[arguments[0]].innerText.trim())"
-    found: list[str] = driver.execute_script(code, number)
-    return found
-
-
-def press(driver: Any, key: str) -> None:
-    from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.common.keys import Keys
-
-    ActionChains(driver).send_keys(getattr(Keys, key)).perform()
-
-
-def one(driver: Any, selector: str) -> Any:
-    return driver.find_element("css selector", selector)
-
-
-def shot(driver: Any, name: str) -> None:
-    if SHOTS:
-        Path(SHOTS).mkdir(parents=True, exist_ok=True)
-        driver.save_screenshot(str(Path(SHOTS) / f"{name}.png"))
-
-
-def pause(driver: Any, ms: int = 150) -> None:
-    driver.execute_async_script("setTimeout(arguments[1], arguments[0])", ms)
+pytestmark = needs_browser
 
 
 def leaks(driver: Any) -> list[float]:

@@ -1,0 +1,98 @@
+"""The page in a real browser: suites of training, the chart, threat models as buttons, what can be copied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bench.board.render.page_data import CITATION
+from tests.helpers.browser import Show, needs_browser, one, pause, press, shot
+from tests.helpers.cli import ROOT
+
+pytestmark = needs_browser
+
+
+def attacks(driver: Any) -> set[str]:
+    code = "return [...document.querySelectorAll('.flat tbody tr')].map(r => r.cells[1].innerText.trim())"
+    return set(driver.execute_script(code))
+
+
+def test_a_suite_of_training_has_a_view_of_its_own(show: Show) -> None:
+    driver = show("trained", "#suite=utility")
+    assert "3 defenses, trained" in one(driver, "#count").text
+    rows = [row.text for row in driver.find_elements("css selector", "#results tbody tr")]
+    assert [row.split()[0] for row in rows] == ["none", "mix-only", "texthide"]  # the most accurate first
+    assert "0.400" in rows[0]
+    one(driver, "[data-sort=defense]").click()
+    again = [row.text.split()[0] for row in driver.find_elements("css selector", "#results tbody tr")]
+    assert again == ["mix-only", "none", "texthide"]
+    shot(driver, "training")
+
+
+def test_threat_models_are_buttons_and_stand_in_the_address(show: Show) -> None:
+    driver = show("trained", "#view=table&suite=")
+    one(driver, "[data-preset=surface] [data-value=updates]").click()
+    assert attacks(driver) == {"span"}
+    assert "surface=updates" in driver.current_url
+    one(driver, "[data-preset=surface] [data-value='']").click()
+    one(driver, "[data-preset=knows] [data-value=part]").click()
+    assert "1 of" in one(driver, "#count").text
+    one(driver, "[data-preset=knows] [data-value=none]").click()
+    assert "No cell fits" in one(driver, "#count").text
+    one(driver, "[data-preset=knows] [data-value=list]").click()
+    pressed = driver.find_elements("css selector", "#presets [aria-pressed=true]")
+    assert [button.text for button in pressed] == ["a list of candidates", "anything"]
+    driver = show("trained", "#knows=nonsense&surface=updates&view=table&suite=")
+    assert attacks(driver) == {"span"}
+
+
+def test_tiers_are_not_shown_for_a_threat_model(show: Show) -> None:
+    driver = show("small", "#knows=list")
+    assert "Tiers are shown for a whole suite only" in one(driver, "#count").text
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (900, "dark"), (390, "light")])
+def test_points_of_the_chart_can_be_hovered_reached_and_opened(show: Show, width: int, scheme: str) -> None:
+    driver = show("small", "#view=chart", width=width, scheme=scheme)
+    points = driver.find_elements("css selector", ".point")
+    assert len(points) > 10
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    driver.execute_script("document.querySelector('.point').focus()")
+    told = one(driver, ".told").text
+    assert told == points[0].get_attribute("aria-label")
+    assert "leak" in told
+    press(driver, "ENTER")
+    assert one(driver, "dialog").is_displayed()
+    press(driver, "ESCAPE")
+    pause(driver)
+    assert driver.execute_script("return document.activeElement.classList.contains('point')")
+    shot(driver, f"chart-{width}")
+
+
+def test_a_chart_of_nothing_says_so(show: Show) -> None:
+    driver = show("empty", "#view=chart")
+    assert "choose another suite" in one(driver, "#results").text
+
+
+def test_the_chart_shows_what_strangers_wrote_as_text(show: Show) -> None:
+    driver = show("hostile", "#view=chart")
+    assert driver.find_elements("css selector", "#results img") == []
+
+
+def test_link_and_citation_can_be_copied(show: Show) -> None:
+    driver = show("small", "#view=table")
+    for kind in ("link", "cite"):
+        button = one(driver, f"[data-copy={kind}]")
+        driver.execute_script("arguments[0].click()", button)
+        pause(driver)
+        assert button.text in ("Copied", "Selected")
+
+
+def test_the_citation_is_that_of_the_project() -> None:
+    cited = yaml.safe_load(Path(ROOT / "CITATION.cff").read_text())
+    assert f"title = {{{cited['title']}}}" in CITATION
+    assert f"version = {{{cited['version']}}}" in CITATION
+    assert cited["authors"][0]["name"] in CITATION
