@@ -40,6 +40,8 @@ class Decoder(nn.Module):
             if parameter.ndim == 2:
                 scale = 0.02 if name == "places" else parameter.shape[1] ** -0.5
                 nn.init.normal_(parameter, std=scale, generator=rng)
+            elif name.endswith("bias"):
+                nn.init.zeros_(parameter)
 
     def standard(self, vectors: Tensor) -> Tensor:
         return (vectors - self.mean) / self.spread
@@ -85,7 +87,7 @@ def beams(decoder: Decoder, vectors: Floats, width: int) -> tuple[Ints, Floats]:
     """The `width` likeliest sentences of each vector: n × width × length word numbers, PAD to the right, and their
     mean log-likelihoods per word. Bounded by the caller: n · width sentences are held at once."""
     n, length = len(vectors), decoder.length
-    given = decoder.standard(torch.as_tensor(np.asarray(vectors, dtype=np.float32)))
+    given = decoder.standard(torch.as_tensor(np.array(vectors, dtype=np.float32)))
     every = given.repeat_interleave(width, dim=0)
     words = torch.full((n * width, 0), PAD, dtype=torch.long)
     total = torch.full((n, width), -torch.inf)
@@ -115,7 +117,7 @@ def likelihoods(decoder: Decoder, vectors: Floats, sentences: Sequence[Sequence[
     words = np.full((len(sentences), max(map(len, sentences))), PAD, dtype=np.int64)
     for row, sentence in enumerate(sentences):
         words[row, : len(sentence)] = sentence
-    given = decoder.standard(torch.as_tensor(np.asarray(vectors, dtype=np.float32)))
+    given = decoder.standard(torch.as_tensor(np.array(vectors, dtype=np.float32)))
     found = F.log_softmax(decoder.scores(decoder.states(given, torch.as_tensor(words))), dim=2)
     found[..., :SPECIAL] = -torch.inf
     return found.numpy()

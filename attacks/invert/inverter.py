@@ -114,7 +114,7 @@ class Inverter:
         if count > 1:
             likely = np.argsort(-self.bag.presence(wanted), axis=1)[:, : max(GUESSED)]
             for some, words in zip(found, likely, strict=True):
-                some += [tuple(map(int, words[:n])) for n in GUESSED]
+                some += [tuple(map(int, words[: min(n, self.options.length)])) for n in GUESSED]
         return found
 
     def _words(self, text: str) -> Words:

@@ -169,13 +169,14 @@ def _train(
     told = _told(rows, len(vocabulary))
     per_pass = -(-len(rows) // BATCH)
     total = recipe.passes * per_pass
+    warm = min(WARM, 1 + total // 10)
     step, loss, before = _resumed(decoder, optimizer, folder)
     began = saved = time.monotonic()
     while step < total:
         order = _order(rows, recipe.seed, step // per_pass)
         for some in order[step % per_pass :]:
             rng = np.random.default_rng([recipe.seed, step])
-            rate = RATE * min((step + 1) / WARM, 0.5 * (1 + np.cos(np.pi * step / total)))
+            rate = RATE * min((step + 1) / warm, 0.5 * (1 + np.cos(np.pi * step / total)))
             for group in optimizer.param_groups:
                 group["lr"] = rate
             now = _step(decoder, optimizer, rows[some], vectors[some], told, rng)
