@@ -30,7 +30,7 @@ class Invert:
     method: Method = "both"
     """nearest: the nearest public sentence, to compare with; decoder: trained on public text; search: edits from public
     sentences, untrained; both: edits from what the decoder writes"""
-    passes: int = 3
+    passes: int = 1
     """of the decoder's training over public text"""
     length: int = 24
     """words of a sentence, at most: longer ones are cut"""
@@ -47,6 +47,8 @@ class Invert:
         for name in ("passes", "length", "starts", "rounds", "moves", "keep"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1")
+        if self.moves < 2:
+            raise ValueError("moves must be at least 2")
 
     def run(self, view: View, rng: np.random.Generator) -> Guess:
         # Imported here: whoever checks this attack's options need not wait for its libraries.

@@ -22,8 +22,12 @@ Following = Callable[[Floats, list[Words]], Floats]
 """log-likelihood of every word at every place of some sentences: n × (longest + 1) × words"""
 MET = 1 - 1e-5
 """cosine at which a sentence is the one that was looked for, but for rounding"""
-TRUST = 1.0
-"""weight of what the vector lacks beside log-likelihoods"""
+TRUST = (1.0, 8.0)
+"""weights of what the vector lacks beside log-likelihoods: half of the proposals are to read well, half to fit"""
+FLUENT = 0.005
+"""weight of the mean log-likelihood of a sentence's words beside its cosine: of two that come as close, the readable"""
+AGAIN = 3
+"""times that a sentence is edited which stays the best, each time with twice as many proposals"""
 BLOCK = 32
 """sentences for which proposals are made at once: some 20 MiB each"""
 
@@ -35,20 +39,31 @@ class Target:
     vector: Floats
     known: dict[Words, float] = field(default_factory=dict)
     """cosine of every sentence that was judged"""
+    worth: dict[Words, float] = field(default_factory=dict)
+    """the same with its fluency, for those in the race"""
     vectors: dict[Words, Floats] = field(default_factory=dict)
     best: list[Words] = field(default_factory=list)
-    expanded: set[Words] = field(default_factory=set)
+    tried: dict[Words, int] = field(default_factory=dict)
+    """how often each was edited"""
 
     @property
     def met(self) -> bool:
         return bool(self.best) and self.known[self.best[0]] >= MET
 
+    def next(self) -> list[Words]:
+        """What to edit in the next round: those that never were or, where there is none, the best once more."""
+        if self.met or not self.best:
+            return []
+        fresh = [state for state in self.best if state not in self.tried]
+        return fresh or [state for state in self.best[:1] if self.tried[state] < AGAIN]
+
 
 class Judge:
     """Cosines of sentences with their targets, by the encoder, in the space where every coordinate counts alike."""
 
-    def __init__(self, encoder: Any, vocabulary: Vocabulary, bag: Bag, keep: int):
-        self.encoder, self.vocabulary, self.bag, self.keep = encoder, vocabulary, bag, keep
+    def __init__(self, encoder: Any, vocabulary: Vocabulary, bag: Bag, neighbours: Neighbours, keep: int):
+        self.encoder, self.vocabulary, self.bag, self.neighbours = encoder, vocabulary, bag, neighbours
+        self.keep = keep
         self.asked = 0
 
     def look(self, targets: Sequence[Target], proposed: Sequence[Sequence[Words]]) -> None:
@@ -70,8 +85,12 @@ class Judge:
             cosines = found @ target.vector / np.maximum(norms, 1e-12)
             target.known.update(zip(some, map(float, cosines), strict=True))
             target.vectors.update(zip(some, found, strict=True))
-            target.best = sorted({*target.best, *some}, key=lambda words: -target.known[words])[: self.keep]
-            # Vectors of what is out of the race are never needed again.
+            # A vector that is met is met, however it reads.
+            worth = cosines + FLUENT * self.neighbours.sentences(some) + (cosines >= MET)
+            target.worth.update(zip(some, map(float, worth), strict=True))
+            target.best = sorted(target.worth, key=lambda words: -target.worth[words])[: self.keep]
+            # What is out of the race is never needed again.
+            target.worth = {words: target.worth[words] for words in target.best}
             target.vectors = {words: target.vectors[words] for words in target.best}
 
 
@@ -87,17 +106,16 @@ def polish(
 ) -> None:
     """Improve the targets' sentences in place, until none gets better."""
     for number in range(rounds):
-        going = [(t, state) for t in targets if not t.met for state in t.best if state not in t.expanded]
+        going = [(target, state) for target in targets for state in target.next()]
         if not going:
             return
         progress(f"editing, round {number + 1} of {rounds}: {len({id(t) for t, _ in going})} sentences left")
-        for target, state in going:
-            target.expanded.add(state)
         found: dict[int, list[Words]] = {}
         for at in range(0, len(going), BLOCK):
             some = going[at : at + BLOCK]
-            for (target, _), moved in zip(some, proposals.moves(some, moves, length), strict=True):
+            for (target, state), moved in zip(some, proposals.moves(some, moves, length), strict=True):
                 found.setdefault(id(target), []).extend(moved)
+                target.tried[state] = target.tried.get(state, 0) + 1
         edited = [target for target in targets if id(target) in found]
         judge.look(edited, [found[id(target)] for target in edited])
 
@@ -112,10 +130,12 @@ class Proposals:
         """Edited sentences for each of these: all deletions and swaps of neighbours, the most promising of the rest."""
         wanted = np.stack([target.vector for target, _ in going])
         now = np.stack([target.vectors[state] for target, state in going])
-        lacking = TRUST * self.bag.lacking(wanted - now)
+        lacking = self.bag.lacking(wanted - now)
         likely = self.following(wanted, [state for _, state in going]) if self.following else None
         found = []
-        for at, (_, state) in enumerate(going):
+        base = count
+        for at, (target, state) in enumerate(going):
+            count = base << target.tried.get(state, 0)
             here = None if likely is None else likely[at, : len(state) + 1]
             found.append(
                 [
@@ -130,15 +150,22 @@ class Proposals:
 
     def _replaced(self, state: Words, likely: Floats | None, lacking: Floats, count: int) -> list[Words]:
         framed = np.array([BEGIN, *state, END])
-        scores = self._between(framed[:-2], framed[2:], None if likely is None else likely[:-1]) + lacking
-        # What takes a word's place has to be better there.
-        scores = scores - scores[np.arange(len(state)), state][:, None]
-        return [(*state[:i], w, *state[i + 1 :]) for i, w in _top(scores, count)]
+        likely = self._between(framed[:-2], framed[2:], None if likely is None else likely[:-1])
+        found = []
+        for trust in TRUST:
+            scores = likely + trust * lacking
+            # What takes a word's place has to be better there.
+            scores = scores - scores[np.arange(len(state)), state][:, None]
+            found += [(*state[:i], w, *state[i + 1 :]) for i, w in _top(scores, count // len(TRUST))]
+        return found
 
     def _inserted(self, state: Words, likely: Floats | None, lacking: Floats, count: int) -> list[Words]:
         framed = np.array([BEGIN, *state, END])
-        scores = self._between(framed[:-1], framed[1:], likely) + lacking
-        return [(*state[:i], w, *state[i:]) for i, w in _top(scores, count)]
+        likely = self._between(framed[:-1], framed[1:], likely)
+        found = []
+        for trust in TRUST:
+            found += [(*state[:i], w, *state[i:]) for i, w in _top(likely + trust * lacking, count // len(TRUST))]
+        return found
 
     def _between(self, left: Ints, right: Ints, likely: Floats | None) -> Floats:
         found: Floats = (self.neighbours.after(left) if likely is None else likely) + self.neighbours.before(right)

@@ -51,7 +51,8 @@ class Inverter:
         self.public, self.vectors = texts, vectors
         self.bag = Bag(self.vocabulary, texts, vectors)
         self.standard = self.bag.standard(vectors)
-        self.proposals = Proposals(self.bag, Neighbours(self.vocabulary, texts), self._following())
+        self.neighbours = Neighbours(self.vocabulary, texts)
+        self.proposals = Proposals(self.bag, self.neighbours, self._following())
 
     def _check_encoder(self) -> None:
         try:
@@ -68,7 +69,7 @@ class Inverter:
             raise ValueError(f"vectors of {vectors.shape[1]} dimensions cannot be read: the decoder's have {self.dim}")
         began = time.perf_counter()
         targets = [Target(vector) for vector in self.bag.standard(vectors)]
-        judge = Judge(self.encoder, self.vocabulary, self.bag, self.options.keep)
+        judge = Judge(self.encoder, self.vocabulary, self.bag, self.neighbours, self.options.keep)
         for at in range(0, len(targets), SENTENCES):
             self._write(
                 targets[at : at + SENTENCES], vectors[at : at + SENTENCES], judge, f"{at} of {len(targets)} done"

@@ -48,7 +48,7 @@ Progress = Callable[[str], None]
 class Recipe:
     """All that is chosen about a decoder."""
 
-    passes: int = 3
+    passes: int = 1
     """over all texts"""
     pieces: int = 1
     """of each public sentence, besides itself"""

@@ -174,11 +174,12 @@ def test_the_bag_knows_the_words_and_what_is_lacking() -> None:
 def test_a_met_vector_costs_no_more_calls() -> None:
     vocabulary = Vocabulary.of(PUBLIC, True, 100)
     bag = Bag(vocabulary, PUBLIC, Encoder().encode(PUBLIC))
-    judge = Judge(Encoder(), vocabulary, bag, keep=2)
+    neighbours = Neighbours(vocabulary, PUBLIC)
+    judge = Judge(Encoder(), vocabulary, bag, neighbours, keep=2)
     target = Target(bag.standard(Encoder().encode(PUBLIC[:1]))[0])
     judge.look([target], [[tuple(vocabulary.numbers(PUBLIC[0]))]])
     assert target.met
-    polish([target], judge, Proposals(bag, Neighbours(vocabulary, PUBLIC), None), rounds=5, moves=5, length=8)
+    polish([target], judge, Proposals(bag, neighbours, None), rounds=5, moves=5, length=8)
     assert judge.asked == 1
 
 
