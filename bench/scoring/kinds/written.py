@@ -153,7 +153,7 @@ def matched(wanted: Sequence[str], written: Sequence[str]) -> list[str]:
     f1 = 2 * (mine @ theirs.T).toarray() / np.maximum(sizes, 1)
     found = [""] * len(wanted)
     for at, which in zip(*linear_sum_assignment(f1, maximize=True), strict=True):
-        found[at] = written[which]
+        found[int(at)] = written[int(which)]
     return found
 
 

@@ -1,0 +1,226 @@
+"""Text out of vectors, with an encoder of a few lines and a decoder of a few thousand parameters."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench import Corpus, Floats, Guess, Release, Written
+from bench.attacks.invert import Invert, XieHongInvert, training
+from bench.attacks.invert.bag import Bag
+from bench.attacks.invert.decoder import beams, likelihoods
+from bench.attacks.invert.edits import Judge, Proposals, Target, polish
+from bench.attacks.invert.ngrams import Neighbours
+from bench.attacks.invert.words import END, PAD, SPECIAL, UNKNOWN, Vocabulary, folds_case, spelled, words_of
+from bench.attacks.xie_hong import XieHongBlind
+from bench.isolation import view as views
+from tests.helpers.scenarios import surfaces_of
+
+DIM = 48
+SMALL = training.Recipe(passes=2, length=8, width=32, layers=1)
+
+
+class Encoder:
+    """Words at places, in random directions: order counts, case does not."""
+
+    def encode(self, texts: Sequence[str], device: str = "cpu") -> Floats:
+        return np.stack([self._vector(text) for text in texts]).astype(np.float32)
+
+    def _vector(self, text: str) -> Any:
+        found = np.ones(DIM)
+        for at, word in enumerate(re.findall(r"\w+|[^\w\s]", text.lower())):
+            rng = np.random.default_rng(zlib.crc32(word.encode()))
+            found += rng.standard_normal(DIM) + 0.4 * np.sin(at) * rng.standard_normal(DIM)
+        return found
+
+
+class Broken:
+    def encode(self, texts: Sequence[str], device: str = "cpu") -> Floats:
+        raise OSError("no weights")
+
+
+class Narrow:
+    def encode(self, texts: Sequence[str], device: str = "cpu") -> Floats:
+        return np.zeros((len(texts), 3), np.float32)
+
+
+def sentences() -> list[str]:
+    nouns, verbs = ("cat", "dog", "man", "girl", "bird"), ("sees", "likes", "eats")
+    return [f"The {one} {verb} a {two}." for one in nouns for verb in verbs for two in nouns]
+
+
+EVERY = sentences()
+PRIVATE, PUBLIC = EVERY[::9], [text for at, text in enumerate(EVERY) if at % 9]
+
+
+@pytest.fixture(autouse=True)
+def _own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENCH_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def seen(folder: Path, encodings: Floats, public: list[str], encoder: Any) -> views.View:
+    vectors = Encoder().encode(public) if public else np.zeros((0, DIM), np.float32)
+    folder.mkdir(exist_ok=True)
+    views.write(
+        folder,
+        ("encoder", "encodings", "public"),
+        surfaces_of(Release(encodings, np.zeros((len(encodings), 1)))),
+        public=Corpus(public, vectors),
+        encoder={"name": "tiny"},
+    )
+    return views.View(folder, make=lambda kind, reference: encoder)
+
+
+def run(folder: Path, attack: Invert, encodings: Floats, public: list[str] = PUBLIC, encoder: Any = None) -> Written:
+    view = seen(folder / "view", encodings, public, encoder or Encoder())
+    guess = attack.run(view, np.random.default_rng(0))
+    assert view.used == {"encodings", "encoder", "public"}
+    assert isinstance(guess, Written)
+    return guess
+
+
+def test_edits_find_sentences_that_no_corpus_holds(tmp_path: Path) -> None:
+    vectors = Encoder().encode(PRIVATE)
+    guess = run(tmp_path, Invert(method="search"), vectors)
+    right = [one == two.lower() for one, two in zip(guess.written, PRIVATE, strict=True)]
+    assert np.mean(right) > 0.8
+    assert guess.details["met"] == pytest.approx(np.mean(right), abs=1e-3)
+    nearest = run(tmp_path, Invert(method="nearest"), vectors)
+    assert not {*nearest.written} & {text.lower() for text in PRIVATE}
+    assert {*nearest.written} <= {text.lower() for text in PUBLIC}
+
+
+def test_an_attack_writes_as_much_as_was_released(tmp_path: Path) -> None:
+    guess = run(tmp_path, Invert(method="both", passes=1, rounds=1, length=8, starts=2), Encoder().encode(PRIVATE[:3]))
+    assert len(guess.written) == 3
+    assert guess.ordered
+    assert all(guess.written)
+
+
+def test_the_decoder_learns_is_stored_and_is_the_same_after_an_interruption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = Encoder().encode(PUBLIC)
+    told: list[str] = []
+    whole = training.obtain(Encoder(), PUBLIC, vectors, SMALL, told.append)
+    assert any("training" in text or "pieces" in text for text in told)
+    again = training.obtain(Encoder(), PUBLIC, vectors, SMALL, lambda text: pytest.fail(f"trained again: {text}"))
+    weights = whole.decoder.state_dict()
+    assert all((again.decoder.state_dict()[name] == value).all() for name, value in weights.items())
+    # Stopped after its first step, with the state saved at every step, in another store.
+    monkeypatch.setenv("BENCH_CACHE_DIR", str(tmp_path / "other"))
+    monkeypatch.setattr(training, "SAVED_S", -1.0)
+    step, steps = training._step, 0  # noqa: SLF001
+
+    def interrupted(*given: Any) -> float:
+        nonlocal steps
+        steps += 1
+        if steps == 2:
+            raise KeyboardInterrupt
+        return step(*given)
+
+    monkeypatch.setattr(training, "_step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        training.obtain(Encoder(), PUBLIC, vectors, SMALL, lambda text: None)
+    resumed = training.obtain(Encoder(), PUBLIC, vectors, SMALL, lambda text: None)
+    assert all((resumed.decoder.state_dict()[name] == value).all() for name, value in weights.items())
+
+
+@pytest.mark.slow
+def test_a_decoder_writes_what_it_was_trained_on(tmp_path: Path) -> None:
+    vectors = Encoder().encode(PUBLIC)
+    trained = training.obtain(Encoder(), PUBLIC, vectors, training.Recipe(250, length=8, width=32, layers=1), print)
+    rows, likely = beams(trained.decoder, vectors[:20], 3)
+    assert rows.shape[:2] == (20, 3)
+    assert (np.diff(likely[:, :1]) >= 0).all()
+    found = [trained.vocabulary.text(row[0]) for row in rows]
+    words = [set(words_of(one, True)) & set(words_of(two, True)) for one, two in zip(found, PUBLIC, strict=False)]
+    assert np.mean([len(some) for some in words]) > 3.5  # of five different words and a full stop
+    table = likelihoods(trained.decoder, vectors[:2], [(4, 5), (6,)])
+    assert table.shape == (2, 3, len(trained.vocabulary))
+    assert np.isneginf(table[..., :SPECIAL]).all()
+
+
+def test_words_and_their_spelling() -> None:
+    assert words_of("Don't go, John.", True) == ["don", "'", "t", "go", ",", "john", "."]
+    assert spelled(words_of("I don't (really) know, John.", False)) == "I don't (really) know, John."
+    vocabulary = Vocabulary.of(["a b b", "b c"], True, most=2)
+    assert vocabulary.words == ("b", "a")
+    rows = vocabulary.rows(["b x", "a a a a"], 3)
+    assert rows.tolist() == [[4, UNKNOWN, END, PAD], [5, 5, 5, 5]]
+    assert folds_case(Encoder())
+    assert training._apart(["i", "don", "'", "t"]) == ["i", "do", "n", "'", "t"]  # noqa: SLF001
+
+
+def test_the_bag_knows_the_words_and_what_is_lacking() -> None:
+    vocabulary = Vocabulary.of(PUBLIC, True, 100)
+    vectors = Encoder().encode(PUBLIC)
+    bag = Bag(vocabulary, PUBLIC, vectors)
+    likely = np.argsort(-bag.presence(bag.standard(Encoder().encode(PRIVATE))), axis=1)[:, :6]
+    recall = [np.isin(vocabulary.numbers(text), row).mean() for text, row in zip(PRIVATE, likely, strict=True)]
+    assert np.mean(recall) > 0.9
+    one, two = bag.standard(Encoder().encode(["The cat sees a dog.", "The cat sees a bird."]))
+    lacking = bag.lacking((two - one)[None])[0]
+    words = [vocabulary.words[i - SPECIAL] for i in np.argsort(-lacking) if i >= SPECIAL]
+    assert (words[0], words[-1]) == ("bird", "dog")
+
+
+def test_a_met_vector_costs_no_more_calls() -> None:
+    vocabulary = Vocabulary.of(PUBLIC, True, 100)
+    bag = Bag(vocabulary, PUBLIC, Encoder().encode(PUBLIC))
+    neighbours = Neighbours(vocabulary, PUBLIC)
+    judge = Judge(Encoder(), vocabulary, bag, neighbours, keep=2)
+    target = Target(bag.standard(Encoder().encode(PUBLIC[:1]))[0])
+    judge.look([target], [[tuple(vocabulary.numbers(PUBLIC[0]))]])
+    assert target.met
+    polish([target], judge, Proposals(bag, neighbours, None), rounds=5, moves=5, length=8)
+    assert judge.asked == 1
+
+
+@pytest.mark.parametrize(
+    ("encoder", "public", "width", "line"),
+    [
+        (Broken(), PUBLIC, DIM, "the encoder cannot be called .OSError: no weights."),
+        (Narrow(), PUBLIC, DIM, "the encoder's vectors have 3 dimensions, those of the public corpus 48"),
+        (Encoder(), PUBLIC, 7, "vectors of 7 dimensions cannot be read: the decoder's have 48"),
+        (Encoder(), [], DIM, "the public corpus is empty"),
+    ],
+)
+def test_what_cannot_be_attacked_is_told_in_one_line(
+    tmp_path: Path, encoder: Any, public: list[str], width: int, line: str
+) -> None:
+    with pytest.raises(ValueError, match=line):
+        run(tmp_path, Invert(method="search"), np.zeros((2, width), np.float32), public, encoder)
+
+
+def test_long_sentences_are_cut_and_counted(tmp_path: Path) -> None:
+    long = " ".join(["the cat sees a dog"] * 6)
+    guess = run(tmp_path, Invert(method="search", length=4, rounds=2), Encoder().encode([long, "the cat"]))
+    assert max(len(words_of(text, True)) for text in guess.written) <= 4
+    assert guess.details["as long as allowed"] >= 1
+
+
+def test_vectors_out_of_many_encodings_become_texts_in_any_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first half of the chain has tests of its own (tests/attacks/xie_hong)."""
+    vectors = Encoder().encode(PRIVATE[:4]) + 1e-4
+    monkeypatch.setattr(XieHongBlind, "run", lambda self, view, rng: Guess(vectors=vectors, details={"examples": 4}))
+    view = seen(tmp_path / "view", np.zeros((200, DIM), np.float32), PUBLIC, Encoder())
+    guess = XieHongInvert(method="search").run(view, np.random.default_rng(0))
+    assert isinstance(guess, Written)
+    assert not guess.ordered
+    assert len(guess.written) == guess.details["examples"] == 4
+    assert len({*guess.written} & {text.lower() for text in PRIVATE}) >= 3
+
+
+def test_options() -> None:
+    with pytest.raises(ValueError, match="rounds must be at least 1"):
+        Invert(rounds=0)
+    assert XieHongInvert().method == "both"
