@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bench import Floats
+from bench.attacks.common.pixels import last_sign
 from bench.attacks.unmix_pictures.clusters import CHANNELS, distance_kernel
 from bench.attacks.unmix_pictures.differences import Shape
 from bench.training.frozen import one_thread
@@ -45,7 +46,7 @@ def fit(
             gap = target - (mixing @ pictures).abs()
             loss = gap.square().mean() + LARGE * (1 - pictures.abs()).clamp(min=0).mean() / len(weights)
             optimizer.zero_grad(set_to_none=True)
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
     found: Floats = np.float32(SPAN) * pictures.detach().numpy()
     return found
@@ -87,6 +88,5 @@ def coloured(pictures: Floats, public: Floats, shape: Shape) -> Floats:
     near = np.kron(np.where(np.eye(shape[0], dtype=bool), 1.0, CHANNELS), distance_kernel(shape))
     _, vectors = eigsh((unit.T @ unit) * near, k=1, v0=np.ones(len(near)))
     found = pictures * np.where(vectors[:, 0] < 0, np.float32(-1), np.float32(1))
-    flip = np.float32(-1 if float(found.mean(axis=0) @ public.mean(axis=0)) < 0 else 1)
-    coloured: Floats = found * flip
+    coloured: Floats = found * last_sign(found, public)
     return coloured

@@ -91,7 +91,8 @@ def assign(scores: Floats, allowed: Bools, private: int) -> Bools:
     most = np.concatenate([np.full(n, private), np.full(count, -(-n * private // count))])
     value = scores[row, column].astype(np.float64)
     value -= value.min() - 1e-3  # rather a picture than none
-    done = linprog(-value, A_ub=limits, b_ub=most, bounds=(0, 1), method="highs")
+    # The stubs know no sparse limits.
+    done = linprog(-value, A_ub=limits, b_ub=most, bounds=(0, 1), method="highs")  # type: ignore[call-overload]
     if done.x is not None:
         some = done.x > 0.5
         held[row[some], column[some]] = True

@@ -23,3 +23,10 @@ def decoded(view: View, vectors: Floats) -> Floats:
     """Vectors as pictures in [0, 1]."""
     images: Floats = np.clip(np.nan_to_num(view.encoder.decode(vectors)), 0, 1)
     return images
+
+
+def last_sign(pictures: Floats, public: Floats) -> np.float32:
+    """1, or -1 where pictures are negatives. The mean of photographs is not flat (sky above, something in the middle),
+    and that of others has the same shape. How bright they are is left out: in that they differ."""
+    mine, theirs = pictures.mean(axis=0), public.mean(axis=0)
+    return np.float32(-1 if float((mine - mine.mean()) @ (theirs - theirs.mean())) < 0 else 1)

@@ -71,7 +71,7 @@ def train(
             positive = torch.as_tensor(mixes > 0, dtype=torch.float32).reshape(-1, *shape)
             loss = torch.nn.functional.binary_cross_entropy_with_logits(answer, positive)
             optimizer.zero_grad(set_to_none=True)
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             schedule.step()
         net.eval()

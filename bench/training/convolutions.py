@@ -20,7 +20,7 @@ BLOCK = 500
 
 def fit(
     releases: Iterable[tuple[Floats, Floats]],
-    shape: tuple[int, int, int],
+    shape: tuple[int, ...],
     *,
     steps: int,
     magnitudes: bool,
@@ -63,7 +63,7 @@ def fit(
     return answer
 
 
-def network(shape: tuple[int, int, int], classes: int) -> nn.Sequential:
+def network(shape: tuple[int, ...], classes: int) -> nn.Sequential:
     """Two convolutions in each block, then half the side; the mean over places, and one linear layer."""
     from torch import nn
 
