@@ -228,6 +228,8 @@ class UtilityRequest(Request):
         from bench.scheduling.tasks import TrainingTask
         from bench.training.frozen import Training
 
+        if (self.train_epochs or self.shared_layer) and any(hasattr(t.encoder.plugin, "net") for t, _ in trials):
+            raise UsageError("--train-epochs and --shared-layer are for heads of vectors: write convnet:train_epochs=N")
         return [
             TrainingTask(
                 trial, Training(epochs=self.train_epochs or epochs or Training.epochs, shared=self.shared_layer)

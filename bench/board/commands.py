@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from bench.experiment.utility import NET
 from bench.plugins.registry import Registry
 from bench.records.model import AttackRecord, AuditRecord, Record, UtilityRecord
 from bench.records.store import path_of
@@ -86,6 +87,8 @@ def _game(record: AuditRecord) -> list[str]:
 def _training(record: UtilityRecord) -> list[str]:
     if record.finetuned:
         return ["--training", record.finetuned.label]
+    if record.training.get("head") == NET:
+        return []  # its options are the encoder's
     shared = ["--shared-layer"] if record.training.get("shared") else []
     return ["--train-epochs", str(record.training.get("epochs", 1)), *shared]
 

@@ -14,6 +14,7 @@ from typing import Literal
 
 from bench import EXPORTS, IN_CHECKOUT, ROOT, modalities, surfaces
 from bench.errors import UsageError
+from bench.experiment.utility import NET
 from bench.plugins import source
 from bench.plugins.decorators import SURFACES
 from bench.plugins.registry import Entry, Registry
@@ -50,6 +51,7 @@ SCORING = ("bench.experiment.execute:score", "bench.scoring.per_example:of")
 ENCODING = ("content", "joined", "encode")
 TRAINING = ("bench.experiment.utility:measure", "bench.training.frozen:Training")
 OWN_HEAD = ("bench.experiment.utility:measure_learnt",)
+PICTURES = ("bench.experiment.utility:measure_pictures",)
 FINETUNING = (
     *("bench.training.checkpoints:obtain", "bench.training.search:choose", "bench.experiment.trained:TrainedModel"),
     *("bench.experiment.trained:_job", "bench.encoders.finetuned:FinetunedEncoder"),
@@ -114,8 +116,9 @@ def entry_points(record: Record, find: Find) -> dict[str, tuple[str, ...]]:
     if isinstance(record, AuditRecord):
         return {**found, "audit": (*AUDIT, *modalities.entry_points(modality, *ENCODING))}
     if not isinstance(record, AttackRecord):
-        own = "head" in getattr(record, "training", {})
-        return {"training": (*(OWN_HEAD if own else TRAINING), *modalities.entry_points(modality, *ENCODING)), **found}
+        head = getattr(record, "training", {}).get("head")
+        entry = TRAINING if head is None else PICTURES if head == NET else OWN_HEAD
+        return {"training": (*entry, *modalities.entry_points(modality, *ENCODING)), **found}
     seen = [word for word in SURFACES if word in record.attack.sees]
     used = [function for word in seen for function in surfaces.get(word).uses]
     also = [entry for word in seen for entry in getattr(surfaces.get(word), "also", ())]

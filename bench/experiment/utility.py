@@ -9,7 +9,7 @@ all epochs together: n · epochs · d floats, at most LIMIT.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 LIMIT = 2 << 30
 # In a record's `training`: the head is the defense's own.
 OWN = "the defense's own"
+# Or what learns is a convolutional net, as the encoder says.
+NET = "a convolutional net"
+# Encodings of a picture whose answers are averaged at inference, where that is asked for.
+AVERAGED = 10
 
 
 def execute(trial: Trial, about: UtilityRecord, *, device: str, stage: Callable[[str], None]) -> UtilityRecord:
@@ -39,6 +43,8 @@ def execute(trial: Trial, about: UtilityRecord, *, device: str, stage: Callable[
             measured = measure_finetuned(trial, about, device=device, progress=stage)
         elif about.training.get("head") == OWN:
             measured = measure_learnt(trial, device=device, progress=stage)
+        elif about.training.get("head") == NET:
+            measured = measure_pictures(trial, device=device, progress=stage)
         else:
             measured = measure(trial, Training(**about.training), device=device, progress=stage)
     except OSError:
@@ -54,7 +60,11 @@ def training_of(trial: Trial, head: Training) -> dict[str, Any]:
     """How the model of a trial is trained, as its record has it."""
     if trial.training:
         return trial.training.asked()
-    return {"head": OWN, "epochs": 1} if hasattr(trial.defense.plugin, "learn") else dict(vars(head))
+    if hasattr(trial.defense.plugin, "learn"):
+        return {"head": OWN, "epochs": 1}
+    if hasattr(trial.encoder.plugin, "net"):
+        return {"head": NET, "epochs": trial.encoder.plugin.train_epochs}
+    return dict(vars(head))
 
 
 def measure_finetuned(
@@ -132,6 +142,52 @@ def measure_learnt(cell: Trial, *, device: str, progress: Callable[[str], None])
         "metrics": judge(scores, dev, names),
         "majority": judge(np.repeat(train.targets().mean(axis=0)[None], len(dev), axis=0), dev, names),
         "notes": release.notes,
+        "seconds": round(time.perf_counter() - start, 2),
+    }
+
+
+def measure_pictures(cell: Trial, *, device: str, progress: Callable[[str], None]) -> dict[str, Any]:
+    """With a convolutional net (encoder `convnet`), on fresh encodings of the whole train set in every epoch, of which
+    one is held at a time; judged on dev. Nothing is chosen by looking, so that no part is held out."""
+    from bench.training.convolutions import BATCH, fit
+
+    train, fingerprint = setup.load(cell.dataset.plugin, "train")
+    dev, _ = setup.load(cell.dataset.plugin, "dev")
+    names = metrics_for(cell.dataset.info.metrics, train, dev)
+    if not train.classes:
+        raise UsageError("a convolutional net learns classes, and these pictures have none")
+    vectors, asked = (setup.encode(cell, part, device, progress) for part in (train, dev))
+    public = setup.public_corpus(cell, device, progress)
+    rng = generator(cell.seed, "utility", fingerprint, cell.defense.name, cell.defense.options)
+    options, scheme = cell.encoder.plugin, cell.defense.plugin
+    start = time.perf_counter()
+
+    def releases() -> Iterator[tuple[Floats, Floats]]:
+        for epoch in range(options.train_epochs):
+            progress(f"training, epoch {epoch + 1} of {options.train_epochs}")
+            release, _ = scheme.release(vectors, train.targets(), public, rng, epochs=1)
+            yield np.asarray(release.encodings, np.float32), np.asarray(release.labels, np.float32)
+
+    with one_thread(device):
+        answer = fit(
+            releases(),
+            train.shape,
+            steps=options.train_epochs * -(-len(train) // BATCH),
+            magnitudes=options.input == "abs",
+            seed=cell.seed,
+            device=device,
+        )
+        if options.inference == "plain":
+            scores = answer(asked)
+        else:
+            scores = np.zeros((len(dev), len(dev.classes)), dtype=np.float32)
+            for at in range(AVERAGED):
+                progress(f"encoding dev, {at + 1} of {AVERAGED}")
+                release, key = scheme.release(asked, dev.targets(), public, rng, epochs=1)
+                np.add.at(scores, key.owner, answer(np.asarray(release.encodings, np.float32)))
+    return {
+        "metrics": judge(scores, dev, names),
+        "majority": judge(np.repeat(train.targets().mean(axis=0)[None], len(dev), axis=0), dev, names),
         "seconds": round(time.perf_counter() - start, 2),
     }
 

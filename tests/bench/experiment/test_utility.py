@@ -163,3 +163,28 @@ def test_frozen_vectors_carry_a_real_task_and_mixing_costs_little_of_it(bench: R
     bare, mixed = (r["metrics"]["pearson"] for r in json.loads(done.stdout))
     assert bare > 0.4  # a constant answer has 0
     assert abs(bare - mixed) < 0.1
+
+
+@pytest.mark.slow
+def test_a_convolutional_net_learns_from_magnitudes_and_hardly_from_masked_signs(bench: Run) -> None:
+    common = ("utility", "--dataset", "digits", "--defense", "instahide:k=2", "--json")
+    found = {}
+    for options in ("input=abs,inference=averaged", "input=signed"):
+        done = bench(*common, "--encoder", f"convnet:train_epochs=4,{options}")
+        assert done.returncode == 0, done.stderr
+        bare, hidden = json.loads(done.stdout)
+        assert bare["metrics"]["accuracy"] > 0.8
+        assert hidden["training"] == {"head": utility.NET, "epochs": 4}
+        found[options] = hidden["metrics"]["accuracy"]
+    assert found["input=abs,inference=averaged"] > found["input=signed"] + 0.1
+    assert found["input=abs,inference=averaged"] > 0.5
+
+
+def test_options_of_a_head_are_not_for_a_net(bench: Run) -> None:
+    done = bench("utility", "--dataset", "digits", "--encoder", "convnet", "--defense", "instahide",
+                 "--train-epochs", "3")  # fmt: skip
+    assert done.returncode == 2
+    assert "convnet:train_epochs=N" in done.stderr
+    done = bench("utility", "--dataset", "digits", "--encoder", "convnet:train_epochs=0", "--defense", "instahide")
+    assert done.returncode == 2
+    assert "at least 1" in done.stderr
