@@ -66,8 +66,9 @@ class SpanAttack:
             "candidates": [len(rows) for rows in allowed],
             "ranks": [{str(layer): span.rank for layer, span in batch.spans.items()} for batch in batches],
             "clean": [batch.clean for batch in batches],
-            "noise": [batch.sigma for batch in batches],
         }
+        if any(batch.sigma for batch in batches):
+            details["noise"] = [batch.sigma for batch in batches]
         return Readings(readings=readings, details=details)
 
 
@@ -94,6 +95,11 @@ class _Batch:
                 self.longest = int(places.max(initial=0)) + 1 - seen.architecture.offset
         if seen.lowest == 0:
             self._look(seen, span_of(tensor(update, "layer.0.qkv.weight")))
+
+    @property
+    def measured(self) -> list[int]:
+        """Layers to whose spans distances are asked for: under noise the top one's."""
+        return [max(self.spans)] if self.sigma else sorted(self.spans)
 
     def _look(self, seen: SeenUpdates, first: Span) -> None:
         """At the inputs of the first layer, which are words at places."""
@@ -189,7 +195,10 @@ def _distances(
     wanted = sorted(batches[0].spans)
     union = np.unique(np.concatenate(allowed))
     kept = np.empty((len(union), batches[0].top.shape[1]), np.float32) if any(b.sigma for b in batches) else None
-    found = [{layer: (np.empty(len(rows)), np.empty(len(rows))) for layer in wanted} for rows in allowed]
+    found = [
+        {layer: (np.empty(len(rows)), np.empty(len(rows))) for layer in batch.measured}
+        for batch, rows in zip(batches, allowed, strict=True)
+    ]
     done = 0
     for some in blocks([len(ids[i]) for i in union]):
         rows = union[some]
@@ -202,7 +211,7 @@ def _distances(
         for batch, mine, into in zip(batches, allowed, found, strict=True):
             here = np.flatnonzero(np.isin(rows, mine))
             place = np.searchsorted(mine, rows[here])
-            for layer in wanted:
+            for layer in batch.measured:
                 whole = len(states[layer]) == len(owner)
                 tokens = np.isin(owner, here) if whole else here
                 of = owner[tokens] if whole else here
