@@ -1,11 +1,11 @@
 # `make run` (the main job on the embedded demo data), `make test` (the quick tests; ALL=1 for the slow
-# ones, too), `make lint`, `make bench` (speeds). Each sets up .venv by itself.
+# ones, too), `make lint`, `make bench` (speeds), `make docs`. Each sets up .venv by itself.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test lint bench clean
+.PHONY: run test lint bench docs clean
 
 run: $(STAMP)
 	$(BIN)/bench run --defense texthide --attack xie-hong
@@ -21,6 +21,10 @@ test: $(STAMP)
 # committed ratios of the same model of processor. BENCH_ARGS=--save adds a new one.
 bench: $(STAMP)
 	$(BIN)/python benchmarks/all.py $(BENCH_ARGS)
+
+# The docs as a site in build/docs; a broken link is an error (with --quiet it would not be counted). `bench docs` opens it.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 # Types and the order of imports are checked on the installed layout, where bench.attacks lies inside bench; neither tool
 # can follow the checkout's own arrangement.

@@ -16,6 +16,7 @@ from bench.cli import (
     cache,
     compare,
     completion,
+    docs,
     leaderboard,
     plugin,
     records,
@@ -43,25 +44,11 @@ FIRST_STEPS = """bench: name a command. To begin with:
   bench list                                      defenses, attacks, data sets, encoders, suites
   bench --help                                    all commands"""
 COMMANDS = (
-    *(
-        listing,
-        run,
-        utility,
-        audit,
-        report,
-        compare,
-        show,
-        leaderboard,
-        plugin,
-        submit,
-        rescore,
-        records,
-        cache,
-        completion,
-    ),
+    *(listing, run, utility, audit, report, compare, show, leaderboard, plugin, submit, rescore, records, cache, docs),
+    completion,
 )
 # Commands that do nothing but print: whoever stops reading has seen enough.
-PRINTING = ("list", "show", "compare", "cache", "completion")
+PRINTING = ("list", "show", "compare", "cache", "docs", "completion")
 # Letters of a message: a name of a million letters is not repeated in full.
 MOST_SAID = 500
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bench.board import formats
 from bench.plugins.labels import parse_label
-from bench.records.model import AttackRecord, Record, UtilityRecord
+from bench.records.model import AttackRecord, Record
 from bench.reporting import picture
 from bench.reporting.figures import Figure, Sentence, figure
 from bench.reporting.findings import KNOWLEDGE, LIST, NO_LIST, PART, UPDATES, Finding, Leak, findings
@@ -118,10 +118,9 @@ _AGAIN = "Every number is one of a record; bench show ID prints the record. This
 def _subject(records: Sequence[Record]) -> Sentence:
     """Which data, how many of them, and through which encoder."""
     attacked = next((r for r in records if isinstance(r, AttackRecord) and r.dataset.examples), None)
-    trained = next((r for r in records if isinstance(r, UtilityRecord)), None)
     first = records[0]
     said: list[str | Figure] = [f"{first.dataset.label}, encoder {first.encoder.label}."]
-    if trained and (rows := figure(trained, "dataset.size", formats.count)):
+    if rows := next(filter(None, (figure(r, "dataset.size", formats.count) for r in records)), None):
         said += [" ", rows, " rows to train on; accuracy is on rows that were held out."]
     if attacked and (private := figure(attacked, "dataset.examples", formats.count)):
         said += [" Attacked were ", private, " private texts"]

@@ -62,10 +62,6 @@ class Budget:
     def holds(self) -> bool:
         return self.actual.value <= 1.001 * self.claimed.value
 
-    def same(self, other: Budget) -> bool:
-        """Of other records: attacks that see as many encodings see as much of the budget spent."""
-        return (self.actual.value, self.encodings.value) == (other.actual.value, other.encodings.value)
-
 
 @dataclass(frozen=True)
 class Audit:
@@ -134,12 +130,8 @@ def _add(one: Finding, record: Record) -> None:
         if leak := _leak(record):
             one.leaks.append(leak)
         # An ε of encodings says nothing of gradients of the encoder.
-        if (
-            "updates" not in record.attack.sees
-            and (budget := _budget(record))
-            and not any(map(budget.same, one.budgets))
-        ):
-            one.budgets.append(budget)
+        if "updates" not in record.attack.sees and (budget := _budget(record)):
+            one.budgets = _largest([*one.budgets, budget])
     elif isinstance(record, UtilityRecord):
         one.utility = one.utility or _utility(record)
     elif isinstance(record, AuditRecord):
@@ -182,6 +174,14 @@ def _budget(record: AttackRecord) -> Budget | None:
     actual = figure(record, "notes.accounted.epsilon", formats.format_epsilon)
     encodings = figure(record, "protocol.epochs", formats.count)
     return Budget(claimed, actual, encodings) if claimed and actual and encodings else None
+
+
+def _largest(budgets: Sequence[Budget]) -> list[Budget]:
+    """For each number of encodings the largest actual ε: that of the most exposed example."""
+    found: dict[float, Budget] = {}
+    for budget in sorted(budgets, key=lambda b: (b.encodings.value, b.actual.value)):
+        found[budget.encodings.value] = budget
+    return list(found.values())
 
 
 def _utility(record: UtilityRecord) -> Utility | None:

@@ -43,7 +43,9 @@ def recommendation(found: Sequence[Finding]) -> list[Sentence]:
         said.append((f"By experiment alone, {best.defense}{_where(best)} is the best of what was tried: {UNPROVEN}",))
     elif best := _best([one for one in safe if one.sound and one.utility], found):
         kept = _kept(best, found)
-        said.append((f"{NOTHING} {best.defense} has a guarantee that holds: take it if ", *kept, " is worth having."))
+        but = ": take it if " if learns(best.utility) else ", but a model that is trained on it learns nothing: "
+        worth = " is worth having." if learns(best.utility) else "."
+        said.append((f"{NOTHING} {best.defense} has a guarantee that holds{but}", *kept, worth))
     else:
         said.append((f"{NOTHING} Do not release encodings of these texts.",))
     if not usable:

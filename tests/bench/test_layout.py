@@ -60,7 +60,12 @@ def test_setup_cfg_lists_every_package_of_the_tree() -> None:
     in_bench = {path.parent.relative_to(ROOT) for path in (ROOT / "bench").rglob("__init__.py")}
     in_plugins = {Path("bench", path.parent.relative_to(ROOT)) for kind in PLUGINS for path in packages_of(kind)}
     wanted = {".".join(path.parts) for path in in_bench | in_plugins}
-    wanted |= {f"bench.{kind}" for kind in PLUGINS} | {"bench.leaderboards", "bench.suites"}
+    wanted |= {f"bench.{kind}" for kind in PLUGINS} | {
+        "bench.docs",
+        "bench.docs.attacks",
+        "bench.leaderboards",
+        "bench.suites",
+    }
     assert sorted(listed) == sorted(wanted)
 
 

@@ -60,6 +60,19 @@ def test_what_costs_too_much_is_no_recommendation() -> None:
     assert "DP-SGD" in todo
 
 
+def test_a_guarantee_on_which_nothing_can_be_learnt_is_said_to_be_one() -> None:
+    _, todo = said([*UNDEFENDED, *cells(SOUND, HIDDEN, 0.505, notes=budget(4, 4))])
+    assert "a model that is trained on it learns nothing: accuracy 0.505 in place of 0.800" in todo
+    assert "worth having" not in todo
+
+
+def test_of_several_actual_epsilons_after_as_many_encodings_the_largest_counts() -> None:
+    some = [attack_record("dp-ie-laplace", a, HIDDEN, notes=budget(1, e), epochs=n)
+            for a, e, n in (("rss", 20.0, 1), ("unmix", 27.7, 1), ("xie-hong", 99.0, 50))]  # fmt: skip
+    (found,) = findings(some)
+    assert [(b.actual.value, b.encodings.value) for b in found.budgets] == [(27.7, 1), (99.0, 50)]
+
+
 def test_a_defense_whose_attack_failed_does_not_hold() -> None:
     failed = failed_record(SOUND, "xie-hong", dataset="sst2")
     words, todo = said([*UNDEFENDED, *cells(SOUND, HIDDEN, 0.8, notes=budget(4, 4)), failed])

@@ -1,0 +1,68 @@
+"""The docs: read offline by `bench docs`, and built as a site in which no link is broken."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench.plugins.registry import Registry
+from tests.helpers.cli import ROOT
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_pages_are_listed_with_their_titles(bench: Run) -> None:
+    done = bench("docs", "--list")
+    assert done.returncode == 0
+    names = {line.split()[0] for line in done.stdout.splitlines() if line}
+    assert {"report", "reading-a-board", "attacks/unmix"} <= names
+    assert "A report on your own data" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["report", "report.md", "docs/report.md", "attacks/unmix"])
+def test_a_page_is_printed(bench: Run, name: str) -> None:
+    file = ROOT / "docs" / f"{name.removeprefix('docs/').removesuffix('.md')}.md"
+    assert bench("docs", name).stdout == file.read_text()
+
+
+def test_a_wrong_page_is_answered_with_the_closest(bench: Run) -> None:
+    done = bench("docs", "reprt")
+    assert done.returncode == 2
+    assert "did you mean 'report'?" in done.stderr
+
+
+def build(config: Path, out: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mkdocs", "build", "--config-file", str(config), "--site-dir", str(out)]
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    return subprocess.run(command, capture_output=True, text=True, env=env)
+
+
+def test_the_site_has_every_page_and_every_plugin_and_no_broken_link(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install 'hideseek[test]'")
+    done = build(ROOT / "mkdocs.yml", tmp_path / "site")
+    assert done.returncode == 0, done.stderr
+    for path in (ROOT / "docs").rglob("*.md"):
+        assert (tmp_path / "site" / path.relative_to(ROOT / "docs").with_suffix(".html")).is_file()
+    for kind in ("attack", "defense"):
+        page = (tmp_path / "site" / "reference" / f"{kind}s.html").read_text()
+        assert all(f'id="{entry.name}"' in page for entry in Registry().of(kind).values() if entry.built_in)
+    assert "https://fonts" not in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_a_broken_link_stops_the_site(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install 'hideseek[test]'")
+    for name in ("docs", ".ci"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    for name in ("mkdocs.yml", "README.md"):
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    with (tmp_path / "docs" / "report.md").open("a") as page:
+        page.write("\n[gone](no-such-page.md)\n")
+    done = build(tmp_path / "mkdocs.yml", tmp_path / "site")
+    assert done.returncode != 0
+    assert "no-such-page.md" in done.stderr
