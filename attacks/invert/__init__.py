@@ -27,7 +27,7 @@ EPOCHS = 50
 class Invert:
     """Sentences written from their vectors, with nothing known but the encoder and public text."""
 
-    method: Method = "both"
+    method: Method = "search"
     """nearest: the nearest public sentence, to compare with; decoder: trained on public text; search: edits from public
     sentences, untrained; both: edits from what the decoder writes"""
     passes: int = 1

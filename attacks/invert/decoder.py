@@ -20,6 +20,9 @@ PREFIX = 4
 class Decoder(nn.Module):
     """Causal; the vector stands before the first word and is added to every one."""
 
+    mean: Tensor
+    spread: Tensor
+
     def __init__(self, dim: int, vocabulary: int, length: int, width: int = 192, layers: int = 3, heads: int = 4):
         super().__init__()
         self.length, self.width = length, width

@@ -223,4 +223,4 @@ def test_vectors_out_of_many_encodings_become_texts_in_any_order(
 def test_options() -> None:
     with pytest.raises(ValueError, match="rounds must be at least 1"):
         Invert(rounds=0)
-    assert XieHongInvert().method == "both"
+    assert XieHongInvert().method == "search"

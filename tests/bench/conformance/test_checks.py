@@ -36,6 +36,8 @@ OTHERS = {
     "unmix-cross": ("unmix-cross:rounds=3", "instahide-cross"),
     "average": ("average", "mix-only", "instahide"),
     "braverman-pictures": ("braverman-pictures", "instahide"),
+    "invert": ("invert:rounds=2", "none"),
+    "xie-hong-invert": ("xie-hong-invert:rounds=2", "mix-only"),
 }
 
 
