@@ -36,6 +36,10 @@ OTHERS = {
     "unmix-cross": ("unmix-cross:rounds=3", "instahide-cross"),
     "average": ("average", "mix-only", "instahide"),
     "braverman-pictures": ("braverman-pictures", "instahide"),
+    "carlini": ("carlini:pair_steps=2,steps=2", "instahide-cross"),
+    "demask": ("demask:steps=2", "instahide"),
+    "public-search": ("public-search:steps=2", "instahide-cross"),
+    "unmix-unknown": ("unmix-unknown:rounds=2", "instahide-cross"),
 }
 
 
