@@ -1,7 +1,7 @@
 """Text out of vectors, without a list of candidates: a decoder writes, edits polish, the encoder judges.
 
 This file holds the options. `inverter` runs the stages: `training` (or its store) gives the decoder, `bag` and `ngrams`
-what can be learnt in seconds, `edits` the search. docs/attacks/invert.md says what each is worth.
+what can be learnt in seconds, `edits` the search (docs/attacks/invert.md).
 """
 
 from __future__ import annotations
