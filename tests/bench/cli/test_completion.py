@@ -34,7 +34,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("bench ru", {"run"}),
         ("bench run --cand", {"--candidates"}),
-        ("bench run --attack xie", {"xie-hong", "xie-hong-blind"}),
+        ("bench run --attack xie", {"xie-hong", "xie-hong-blind", "xie-hong-invert"}),
         ("bench utility --defense text", {"texthide", "texthide-inter"}),
         ("bench run --suite smo", {"smoke"}),
         ("bench plugin check magn", {"magnitude-search"}),

@@ -75,7 +75,7 @@ def test_a_wrong_name_exits_2_at_once_with_the_closest_match(fresh_bench: Run) -
         (["--defense", "none", "--attack", "rss", "--jobs", "0"], "at least 1"),
         (["--defense", "none", "--attack", "rss", "--public", "dmo"], "did you mean 'demo'"),
         (["--defense", "none", "--attack", "rss", "--device", "cudaa"], "expected auto, cpu, cuda or cuda:N"),
-        (["--defense", "none", "--attack", "nearest"], "needs --plugin FILE"),
+        (["--defense", "none", "--attack", "gggg"], "needs --plugin FILE"),
         (["--defnse", "none", "--attack", "rss"], "bench run: unknown option '--defnse': did you mean '--defense'?"),
         (["--defense", "none", "rss"], "bench run: unknown argument 'rss'"),
         (["--suite", "smokee"], "unknown suite"),
