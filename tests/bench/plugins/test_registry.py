@@ -36,7 +36,7 @@ def test_built_in_plugins_are_found_by_their_names() -> None:
     assert {"none", "mix-only", "texthide"} <= set(found.of("defense"))
     assert {"rss", "dlg", "dlg-blind", "gradient-ratio"} <= set(found.of("attack"))
     assert {"demo", "file", "cola", "sst2", "mrpc", "stsb", "rte", "qnli", "qqp", "mnli"} <= set(found.of("dataset"))
-    assert {"minilm", "mpnet", "bert", "roberta", "hub", "lenet", "pixels"} == set(found.of("encoder"))
+    assert {"minilm", "mpnet", "bert", "roberta", "hub", "lenet", "pixels", "convnet"} == set(found.of("encoder"))
 
 
 def test_every_built_in_plugin_loads_under_the_name_it_is_listed_by() -> None:

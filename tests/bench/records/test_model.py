@@ -61,7 +61,7 @@ def test_a_record_comes_back_from_its_file_as_it_was() -> None:
         ({"suites": {"../main": 1}}, "the name of a suite was expected"),
         (
             {"guess": {"kind": "rumour"}},
-            "guess.kind = 'rumour': one of ranking, vectors, texts, images, readings was expected",
+            "guess.kind = 'rumour': one of ranking, vectors, texts, images, readings, written was expected",
         ),
         ({"outcomes": {"metric": "recall", "values": "!"}}, "values are not base64"),
         ({"outcomes": {"metric": "recall", "values": base64.b64encode(b"abc").decode()}}, "values are cut"),
