@@ -43,6 +43,8 @@ SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSTOP)
 MARK = "HIDESEEK_FAULTS"
 # Seconds in which what belonged to a killed process must be gone, and in which one that was asked to end has ended.
 GRACE_S, END_S = 5.0, 60.0
+# Runs that may end before their moment comes, or whose victim does, until it is another's turn.
+TRIES = 10
 
 
 @dataclass
@@ -163,10 +165,11 @@ def loop(
         scene.home.mkdir()
         scene.wanted = scene.peaceful("calm")
     turns = itertools.cycle(itertools.product(SIGNALS, [(s, victim) for s in scenes for victim in s.victims]))
-    for number, (sign, (scene, victim)) in zip(itertools.count(), turns):
-        if tally.strikes.total() >= kills:
-            break
-        _strike(scene, victim, sign, f"{os.getpid()}-{number}", moments, tally)
+    while tally.strikes.total() < kills:
+        sign, (scene, victim) = next(turns)
+        for _ in range(TRIES):
+            if _strike(scene, victim, sign, f"{os.getpid()}-{tally.runs}", moments, tally):
+                break
     for scene in scenes:
         found = scene.peaceful("rough")
         tally.runs += 1
@@ -176,27 +179,29 @@ def loop(
     return tally
 
 
-def _strike(scene: Scene, victim: str, sign: signal.Signals, mark: str, moments: random.Random, tally: Tally) -> None:
-    """One run, one signal; then it is killed, unless the signal ended it."""
+def _strike(scene: Scene, victim: str, sign: signal.Signals, mark: str, moments: random.Random, tally: Tally) -> bool:
+    """One run, one signal; then it is killed, unless the signal ended it. False if there was nobody to be struck."""
     out = scene.home / "rough"
     process = start(scene.command("rough"), mark, scene.home, scene.env("rough"))
     tally.runs += 1
     try:
         if not _worked(process, out, moments.uniform(0, 6)):
             scene.clear()  # it was finished before its moment came
-            return
-        while VICTIMS[victim] and not alive(mark, victim) and process.poll() is None:
-            time.sleep(0.01)  # it is still starting
-        before = _ok(records(out))
-        pid = process.pid if VICTIMS[victim] is None else moments.choice(alive(mark, victim) or [0])
-        if process.poll() is not None or not pid:
-            return
-        with contextlib.suppress(ProcessLookupError):
+            return False
+        before, some = _ok(records(out)), [] if VICTIMS[victim] else [process.pid]
+        while not some and process.poll() is None:
+            some = alive(mark, victim)  # it may still be starting
+        struck = False
+        with contextlib.suppress(ProcessLookupError, IndexError):
+            pid = moments.choice(some)
             os.kill(pid, sign)
             tally.strikes[victim, sign.name] += 1
+            struck = True
             if sign == signal.SIGSTOP:
                 time.sleep(moments.uniform(0.2, 3))
                 os.kill(pid, signal.SIGCONT)
+        if not struck:
+            return False
         if pid != process.pid or sign == signal.SIGSTOP:
             _worked(process, out, moments.uniform(3, 6))
         elif sign in (signal.SIGTERM, signal.SIGINT):
@@ -210,6 +215,7 @@ def _strike(scene: Scene, victim: str, sign: signal.Signals, mark: str, moments:
     tally.different += sum(now[name] != record for name, record in before.items() if name in now)
     if len(_ok(now)) > 0.8 * len(scene.wanted):
         scene.clear()
+    return True
 
 
 def _ok(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
