@@ -5,7 +5,6 @@ They are parsed and their names looked up, not run: most need data or hours. Wha
 
 from __future__ import annotations
 
-import argparse
 import re
 import shlex
 from collections.abc import Iterator
@@ -48,14 +47,15 @@ def test_a_documented_command_is_one(page: str, line: str) -> None:
     words = words[: next((at for at, word in enumerate(words) if word in ("|", ">", "&&", ";")), len(words))]
     if any(re.search(r"…|\.\.\.|^\[", word) or word.isupper() for word in words):
         pytest.skip("a form to fill in, not a command")
+    assert _mistake(words) is None, f"{page}: {line}"
+
+
+def _mistake(words: list[str]) -> str | None:
+    """What the command line would not take of a command; None if it takes all."""
     try:
         args = parser().parse_args(words)
     except SystemExit:
-        pytest.fail(f"{page}: {line}: the command line does not take it")
-    _names(args, page, line)
-
-
-def _names(args: argparse.Namespace, page: str, line: str) -> None:
+        return "its options"
     registry = Registry()
     for kind in KINDS:
         given = getattr(args, kind, None) or []
@@ -65,8 +65,15 @@ def _names(args: argparse.Namespace, page: str, line: str) -> None:
             try:
                 choose(registry, kind, name)
             except UsageError as error:
-                pytest.fail(f"{page}: {line}: {error}")
-    if suite := getattr(args, "suite", None):
-        assert suite.endswith(".toml") or find_suite(suite)
+                return str(error)
+    suite = getattr(args, "suite", None)
+    if suite and not suite.endswith(".toml"):
+        find_suite(suite)
     for training in getattr(args, "training", None) or []:
         parse(training)
+    return None
+
+
+def test_a_mistake_in_a_command_is_seen() -> None:
+    assert _mistake(["run", "--defnse", "none"]) == "its options"
+    assert "did you mean 'unmix'" in str(_mistake(["run", "--attack", "unmixx", "--defense", "none"]))
