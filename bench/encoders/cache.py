@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,10 @@ from bench.system.paths import cache_dir
 LOG = logging.getLogger(__name__)
 # Keys looked up in one statement; SQLite allows 32,766 parameters.
 _MANY = 20_000
+
+
+# Seconds that a writer waits for the others.
+_WAIT = 120.0
 
 
 def text_key(text: str) -> bytes:
@@ -72,9 +77,9 @@ class VectorCache:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        db = sqlite3.connect(self.path, timeout=120)
+        db = sqlite3.connect(self.path, timeout=_WAIT)
         try:
-            db.execute("PRAGMA journal_mode = WAL")
+            _write_ahead(db)
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, sum BLOB, vector BLOB) WITHOUT ROWID")
             with db:
@@ -90,3 +95,18 @@ class VectorCache:
         for leftover in (f"{self.path}-wal", f"{self.path}-shm"):
             Path(leftover).unlink(missing_ok=True)
         LOG.warning("the cache %s was damaged (%s): moved to %s, encoding again", self.path, error, aside.name)
+
+
+def _write_ahead(db: sqlite3.Connection) -> None:
+    """Readers and a writer at once. SQLite does not wait for others while it changes a new file to this mode, as it
+    does everywhere else, so that two who open a new file at once have to try again."""
+    end = time.monotonic() + _WAIT
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            return

@@ -5,7 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +49,20 @@ def test_several_processes_write_at_once(tmp_path: Path) -> None:
         assert worker.exitcode == 0
     texts = [f"shared {i}" for i in range(20)] + [f"{w} {i}" for w in range(3) for i in range(20)]
     assert len(VectorCache("x", tmp_path).get(texts)) == 80
+
+
+def test_a_new_file_is_opened_by_several_at_once(tmp_path: Path) -> None:
+    # SQLite says "locked" at once where two change a new file to write-ahead logging: of 480 writers 5 failed.
+    def write(folder: Path, writer: int) -> None:
+        store = VectorCache("x", folder)
+        ready.wait()
+        store.put([f"{writer}"], np.ones((1, 8), dtype=np.float32))
+
+    with ThreadPoolExecutor(8) as pool:
+        for i in range(100):
+            ready = threading.Barrier(8)
+            list(pool.map(partial(write, tmp_path / f"{i}"), range(8)))
+            assert len(VectorCache("x", tmp_path / f"{i}").get([f"{w}" for w in range(8)])) == 8
 
 
 def test_a_kill_in_the_middle_of_writing_leaves_whole_vectors(tmp_path: Path) -> None:
