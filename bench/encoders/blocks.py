@@ -89,7 +89,11 @@ def _batch(ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None, 
         kinds[:held] = np.concatenate(types)
     places[:held] = np.arange(held) - np.repeat(first, lengths)
     return Batch(
-        *(torch.as_tensor(column, device=device) for column in (flat, kinds, places, np.arange(held), first)),
+        ids=torch.as_tensor(flat, device=device),
+        types=torch.as_tensor(kinds, device=device),
+        places=torch.as_tensor(places, device=device),
+        slots=torch.arange(held, device=device),
+        first=torch.as_tensor(first, device=device),
         count=len(ids),
         longest=int(lengths[-1]),
         mask=None,

@@ -11,6 +11,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 
 from bench.errors import BenchError
@@ -26,7 +27,7 @@ def fastest(task: str, ways: Mapping[str, Callable[[], object]]) -> str:
     key = f"{task}|{machine()}|{'|'.join(ways)}"
     if key not in _known:
         stored = _read(_file(key))
-        _known[key] = stored if stored in ways else _measured(ways)
+        _known[key] = stored if stored is not None and stored in ways else _measured(ways)
         if stored != _known[key]:
             _write(_file(key), _known[key])
     return _known[key]
@@ -34,8 +35,11 @@ def fastest(task: str, ways: Mapping[str, Callable[[], object]]) -> str:
 
 def machine() -> str:
     """Its name, and what its processor can do as NumPy sees it: a cache folder may be shared by several."""
-    from numpy._core._multiarray_umath import __cpu_features__ as features  # type: ignore[attr-defined]
-
+    try:
+        inner = import_module("numpy._core._multiarray_umath")
+    except ModuleNotFoundError:  # NumPy 1
+        inner = import_module("numpy.core._multiarray_umath")
+    features: dict[str, bool] = inner.__cpu_features__
     able = ",".join(sorted(name for name, there in features.items() if there))
     return f"{platform.node()}|{os.cpu_count()}|{able}"
 

@@ -72,7 +72,8 @@ class NumpyScorer:
 
     def largest(self, values: Floats, count: int) -> Floats:
         if count == 1:
-            return values.max(axis=1)
+            best: Floats = values.max(axis=1)
+            return best
         at = values.shape[1] - count
         return np.partition(values, at, axis=1)[:, at]
 
