@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench import Guess, View, attack
-from bench.attacks.common.pixels import TRIED, decoded, last_sign, scheme_of_pixels
+from bench import Floats, View, attack
+from bench.attacks.common.pixels import TRIED, last_sign
 from bench.attacks.unmix_pictures import UnmixBlind
 from bench.plugins.protocol import Protocol
-from bench.toolkit.pictures import shape_of
 
 
 @attack(
@@ -24,32 +23,9 @@ from bench.toolkit.pictures import shape_of
 class UnmixUnknown(UnmixBlind):
     """As unmix-blind; of the public pictures it uses the mean alone, which tells pictures from negatives."""
 
-    def run(self, view: View, rng: np.random.Generator) -> Guess:
-        from bench.attacks.unmix_pictures.blind import recover
-
-        encodings, public = np.asarray(view.encodings), np.asarray(view.public.vectors)
-        width = encodings.shape[1]
-        shape = shape_of(width)
-        scheme = scheme_of_pixels(view, width, rng)
-        black, white = (view.encoder.encode(np.full((1, *shape), level, np.float32))[0] for level in (0, 1))
-        found = recover(
-            encodings,
-            shape,
-            scheme.private,
-            (black, white),
-            rng,
-            rounds=self.rounds,
-            clusters=self.clusters,
-            stage=view.stage,
-        )
-        share = private_share(view, width, rng)
-        pictures = found.pictures * last_sign(found.pictures, public) / share
-        images = decoded(view, pictures)
-        details = {"pictures": len(images), "median_residual": float(np.median(found.mixes.residual))}
-        if self.answer == "pool":
-            return Guess(images=images, details=details)
-        heaviest = np.take_along_axis(found.mixes.support, found.mixes.weights.argmax(axis=1)[:, None], axis=1)
-        return Guess(images=images[heaviest], details=details)
+    def settled(self, view: View, pictures: Floats, rng: np.random.Generator) -> Floats:
+        public = np.asarray(view.public.vectors)
+        return pictures * last_sign(pictures, public) / private_share(view, pictures.shape[1], rng)
 
 
 def private_share(view: View, width: int, rng: np.random.Generator) -> np.float32:

@@ -12,11 +12,8 @@ from typing import Literal
 import numpy as np
 
 from bench import Floats, Guess, Protocol, UsageError, View, attack
-from bench.attacks.common.scheme import Scheme, learn
+from bench.attacks.common.pixels import decoded, scheme_of_pixels
 from bench.toolkit.pictures import shape_of
-
-# Vectors of one's own that the scheme is run on, to see how many it mixes.
-TRIED = 64
 
 
 @attack(
@@ -44,7 +41,7 @@ class UnmixPictures:
         from bench.attacks.unmix_pictures.single import name_members, private_pictures
 
         encodings, corpus = np.asarray(view.encodings), np.asarray(view.corpus.vectors)
-        scheme = _scheme(view, encodings.shape[1], rng)
+        scheme = scheme_of_pixels(view, encodings.shape[1], rng)
         candidates = corpus
         if scheme.public and view.defense.public is not None:
             candidates = np.concatenate([corpus, view.defense.public.vectors])
@@ -58,7 +55,7 @@ class UnmixPictures:
             stage=view.stage,
         )
         named = private_pictures(mixes, candidates, len(corpus), scheme.private)
-        images = _decoded(view, named.reshape(-1, encodings.shape[1]))
+        images = decoded(view, named.reshape(-1, encodings.shape[1]))
         solved = float((mixes.residual <= SOLVED).mean())
         return Guess(images=images.reshape(*named.shape[:2], *images.shape[1:]), details={"explained": solved})
 
@@ -90,7 +87,7 @@ class UnmixBlind:
 
         encodings = np.asarray(view.encodings)
         shape = shape_of(encodings.shape[1])
-        scheme = _scheme(view, encodings.shape[1], rng)
+        scheme = scheme_of_pixels(view, encodings.shape[1], rng)
         black, white = (view.encoder.encode(np.full((1, *shape), level, np.float32))[0] for level in (0, 1))
         found = recover(
             encodings,
@@ -102,12 +99,16 @@ class UnmixBlind:
             clusters=self.clusters,
             stage=view.stage,
         )
-        images = _decoded(view, found.pictures)
+        images = decoded(view, self.settled(view, found.pictures, rng))
         details = {"pictures": len(images), "median_residual": float(np.median(found.mixes.residual))}
         if self.answer == "pool":
             return Guess(images=images, details=details)
         heaviest = np.take_along_axis(found.mixes.support, found.mixes.weights.argmax(axis=1)[:, None], axis=1)
         return Guess(images=images[heaviest], details=details)
+
+    def settled(self, view: View, pictures: Floats, rng: np.random.Generator) -> Floats:
+        """Pictures of the right sign and scale, which `recover` settles where all that is mixed is private."""
+        return pictures
 
 
 @attack(
@@ -136,7 +137,7 @@ class UnmixCross:
         from bench.attacks.unmix_pictures.cross import recover
 
         encodings = np.asarray(view.encodings)
-        scheme = _scheme(view, encodings.shape[1], rng)
+        scheme = scheme_of_pixels(view, encodings.shape[1], rng)
         if not scheme.public:
             raise UsageError("this scheme mixes in no public pictures: use unmix-blind")
         found = recover(
@@ -150,21 +151,8 @@ class UnmixCross:
             most=self.most,
             stage=view.stage,
         )
-        images = _decoded(view, found.pictures)
+        images = decoded(view, found.pictures)
         details = {"pictures": len(images), "median_residual": float(np.median(found.mixes.residual))}
         if self.answer == "pool":
             return Guess(images=images, details=details)
         return Guess(images=images[found.mixes.support[:, :1]], details=details)
-
-
-def _scheme(view: View, width: int, rng: np.random.Generator) -> Scheme:
-    """How many pictures are mixed, seen by running the scheme on noise."""
-    if not hasattr(view.encoder, "decode"):
-        raise UsageError("the attack works on pictures hidden as they are: take --encoder pixels")
-    noise = rng.standard_normal((TRIED, width)).astype(np.float32)
-    return learn(view, noise, np.zeros((TRIED, 1), dtype=np.float32), rng)
-
-
-def _decoded(view: View, vectors: Floats) -> Floats:
-    images: Floats = np.clip(np.nan_to_num(view.encoder.decode(vectors)), 0, 1)
-    return images

@@ -215,13 +215,15 @@ class UtilityRequest(Request):
         if self.suite is None:
             axes = self.axes()
             axes["defense"] = list(dict.fromkeys(["none", *(axes["defense"] or [])]))
-            found = trials(self.registry, axes)
-            for trial in found:
-                if trial.training is None and hasattr(trial.defense.plugin, "altered"):
-                    raise UsageError(f"{trial.defense.label} defends what an encoder learns: add --training finetuned")
-            return [(trial, None) for trial in found]
-        self._alone([name for name, value in self.axes().items() if value is not None], "trials")
-        return suites.trials_from_suite(self.registry, os.fspath(self.suite))
+            found: list[tuple[Trial, int | None]] = [(trial, None) for trial in trials(self.registry, axes)]
+        else:
+            self._alone([name for name, value in self.axes().items() if value is not None], "trials")
+            found = suites.trials_from_suite(self.registry, os.fspath(self.suite))
+        for trial, _ in found:
+            if trial.training is None and hasattr(trial.defense.plugin, "altered"):
+                how = 'training = "finetuned" to its table' if self.suite else "--training finetuned"
+                raise UsageError(f"{trial.defense.label} defends what an encoder learns: add {how}")
+        return found
 
     def tasks(self) -> Sequence[TrainingTask]:
         trials = self.trials()

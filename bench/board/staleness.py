@@ -19,9 +19,10 @@ class StaleRecords:
         self._changed = {r.id: changed for r in records if (changed := changed_components(r))}
 
     def components(self, ids: Iterable[str]) -> list[str]:
-        """What has changed behind any of these records, in the order of COMPONENTS."""
+        """What has changed behind any of these records, in the order of COMPONENTS; what only later versions know of
+        comes last."""
         found = {component for i in ids for component in self._changed.get(i, ())}
-        return sorted(found, key=COMPONENTS.index)
+        return [c for c in COMPONENTS if c in found] + sorted(found - set(COMPONENTS))
 
     def count(self, ids: Iterable[str]) -> int:
         return sum(i in self._changed for i in set(ids))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench.encoders.packed import Architecture, Batch, _attention_bias, _mask, _norm, _padded
+from bench.encoders.packed import Architecture, Batch, _mask, _norm, _padded, attention_bias
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,7 +28,7 @@ def wide(
         return F.linear(x, weights[f"layer.{layer}.{part}.weight"], weights[f"layer.{layer}.{part}.bias"])
 
     query, key, value = (part.transpose(1, 2) for part in _padded(linear("qkv", hidden), batch, 3, architecture.heads))
-    bias = _attention_bias(weights, batch, architecture)
+    bias = attention_bias(weights, batch, architecture)
     attended = F.scaled_dot_product_attention(query, key, value, attn_mask=_mask(batch, bias))
     flat = attended.transpose(1, 2).reshape(-1, architecture.dim)
     flat = flat if batch.mask is None else flat[batch.slots]

@@ -74,16 +74,17 @@ class Architecture:
         family = config.get("model_type", "")
         if family not in FAMILIES:
             raise UsageError(
-                f"training through a defense knows encoders of the families {', '.join(FAMILIES)}, and "
-                f"{folder.name} is {family or 'no transformer'}: choose another --encoder, or --training frozen"
+                f"training through a defense and kernel=packed know the families {', '.join(FAMILIES)}, and "
+                f"{folder.name} is {family or 'no transformer'}: choose another --encoder, or --training frozen with "
+                "kernel=transformers"
             )
         if (
             config.get("hidden_act", "gelu") != "gelu"
             or config.get("position_embedding_type", "absolute") != "absolute"
         ):
             raise UsageError(
-                f"training through a defense knows gelu and absolute positions, and {folder.name} has others: "
-                "choose another --encoder, or --training frozen"
+                f"training through a defense and kernel=packed know gelu and absolute positions, and {folder.name} has "
+                "others: choose another --encoder, or --training frozen with kernel=transformers"
             )
         offset = config["pad_token_id"] + 1 if family in _OFFSET else 0
         offset = 2 if family == "mpnet" else offset  # whatever its configuration says
@@ -112,7 +113,9 @@ def load(folder: Path, architecture: Architecture) -> Weights:
     except (OSError, SafetensorError) as error:
         raise BenchError(f"the weights in {folder} cannot be read ({error}): fetch the model again") from error
     if not raw:
-        raise BenchError(f"{folder} holds no weights (*.safetensors): training through a defense needs them")
+        raise BenchError(
+            f"{folder} holds no weights (*.safetensors): training through a defense and kernel=packed need them"
+        )
     prefixes = {name.partition("embeddings.")[0] for name in raw if "embeddings.word_embeddings" in name}
     prefix = min(prefixes, default="")
     found: Weights = {}
@@ -159,6 +162,8 @@ class Batch:
     longest: int
     mask: Tensor | None
     """texts × 1 × 1 × longest: which places hold a token; None if all do"""
+    runs: tuple[tuple[int, int], ...] | None = None
+    """number and length of the texts of one length that follow each other, where attention goes run by run"""
 
 
 def pack(ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None, device: str = "cpu") -> Batch:
@@ -210,7 +215,7 @@ def layers(
     first_only: bool = False,
 ) -> Tensor:
     """Tokens × d after the layers `which`; with `first_only` texts × d, each text's first token."""
-    bias = _attention_bias(weights, batch, architecture)
+    bias = attention_bias(weights, batch, architecture)
     for i in which:
         last = first_only and i == which[-1]
         hidden = _layer(weights, hidden, batch, architecture, f"layer.{i}", bias, dropout, last)
@@ -240,13 +245,11 @@ def _layer(
 ) -> Tensor:
     from torch.nn import functional as F
 
-    def linear(part: str, x: Tensor) -> Tensor:
-        return F.linear(x, weights[f"{name}.{part}.weight"], weights[f"{name}.{part}.bias"])
-
-    def dropped(x: Tensor) -> Tensor:
-        return F.dropout(x, dropout) if dropout else x
-
     d, heads = architecture.dim, architecture.heads
+    if batch.runs is not None:
+        return feed_forward(
+            weights, hidden, attended(weights, hidden, batch, architecture, name, bias), architecture, name
+        )
     if last:  # only the first tokens ask; all tokens answer
         weight, offset = weights[f"{name}.qkv.weight"], weights[f"{name}.qkv.bias"]
         hidden_in = hidden[batch.first]
@@ -255,16 +258,51 @@ def _layer(
         bias = None if bias is None else bias[:, :, :1]
     else:
         hidden_in = hidden
-        query, key, value = _padded(linear("qkv", hidden), batch, 3, heads)
+        qkv = F.linear(hidden, weights[f"{name}.qkv.weight"], weights[f"{name}.qkv.bias"])
+        query, key, value = _padded(qkv, batch, 3, heads)
     mask = _mask(batch, bias)
-    attended = F.scaled_dot_product_attention(
+    mixed = F.scaled_dot_product_attention(
         query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), attn_mask=mask, dropout_p=dropout
     )
-    flat = attended.transpose(1, 2).reshape(-1, d)
+    flat = mixed.transpose(1, 2).reshape(-1, d)
     flat = flat if last or batch.mask is None else flat[batch.slots]
-    hidden = _norm(hidden_in + dropped(linear("out", flat)), weights, f"{name}.norm1", architecture)
+    return feed_forward(weights, hidden_in, flat, architecture, name, dropout)
+
+
+def feed_forward(
+    weights: Weights, hidden: Tensor, mixed: Tensor, architecture: Architecture, name: str, dropout: float = 0.0
+) -> Tensor:
+    """A layer's output from its input and what attention made of it."""
+    from torch.nn import functional as F
+
+    def linear(part: str, x: Tensor) -> Tensor:
+        return F.linear(x, weights[f"{name}.{part}.weight"], weights[f"{name}.{part}.bias"])
+
+    def dropped(x: Tensor) -> Tensor:
+        return F.dropout(x, dropout) if dropout else x
+
+    hidden = _norm(hidden + dropped(linear("out", mixed)), weights, f"{name}.norm1", architecture)
     wide = F.gelu(linear("up", hidden))
     return _norm(hidden + dropped(linear("down", wide)), weights, f"{name}.norm2", architecture)
+
+
+def attended(
+    weights: Weights, hidden: Tensor, batch: Batch, architecture: Architecture, name: str, bias: Tensor | None = None
+) -> Tensor:
+    """Tokens × d after a layer's attention, run by run; tokens behind the last run, which fill up the block, have 0."""
+    from torch.nn import functional as F
+
+    d, heads, at = architecture.dim, architecture.heads, 0
+    qkv = F.linear(hidden, weights[f"{name}.qkv.weight"], weights[f"{name}.qkv.bias"])
+    found = hidden.new_zeros(hidden.shape)
+    for count, length in batch.runs or ():
+        here = slice(at, at + count * length)
+        query, key, value = qkv[here].view(count, length, 3, heads, d // heads).permute(2, 0, 3, 1, 4)
+        near = None if bias is None else bias[:, :, :length, :length]
+        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=near)
+        found[here] = mixed.transpose(1, 2).reshape(-1, d)
+        at = here.stop
+    return found
 
 
 def _padded(packed: Tensor, batch: Batch, parts: int, heads: int) -> tuple[Tensor, ...]:
@@ -285,7 +323,7 @@ def _mask(batch: Batch, bias: Tensor | None) -> Tensor | None:
     return bias.masked_fill(~batch.mask, -math.inf)
 
 
-def _attention_bias(weights: Weights, batch: Batch, architecture: Architecture) -> Tensor | None:
+def attention_bias(weights: Weights, batch: Batch, architecture: Architecture) -> Tensor | None:
     """1 × heads × longest × longest, by how far two tokens are apart (MPNet, as T5)."""
     if not architecture.buckets:
         return None

@@ -253,6 +253,9 @@ def _joined_defenses(spec: str, registry: Registry) -> tuple[str, str]:
         if spec[at + 1 :].partition(":")[0] in registry.of("defense"):
             return spec[:at], spec[at + 1 :]
         at = spec.rfind("+", 0, at)
+    if "+" in spec.partition(":")[0]:  # no name has a plus, so that one of the two is mistyped
+        for name in spec.partition(":")[0].split("+"):
+            registry.get("defense", name)
     return spec, ""
 
 

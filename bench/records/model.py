@@ -25,6 +25,7 @@ COMPONENTS = ("setup", "surface", "encoder", "defense", "attack", "dataset", "sc
 STAMP = "%Y-%m-%dT%H:%M:%SZ"
 # The name of a suite becomes that of a file.
 _SUITE = re.compile(r"\w[\w .+-]*")
+_COMPONENT = re.compile(r"[a-z-]{1,40}")
 
 
 def _modality(name: str) -> str:
@@ -44,6 +45,12 @@ def _kind_of_guess(name: str) -> str:
 def _suite_name(name: str) -> str:
     if not _SUITE.fullmatch(name):
         raise ValueError("the name of a suite was expected: letters, digits, spaces and . + - _")
+    return name
+
+
+def _component_name(name: str) -> str:
+    if not _COMPONENT.fullmatch(name):
+        raise ValueError("the name of a component was expected, such as attack: lower-case letters and -")
     return name
 
 
@@ -200,7 +207,7 @@ class Record(Part):
     defense: Plugin
     public: Public | None = None
     seed: int
-    code: dict[str, str] = Field(default_factory=dict)
+    code: dict[Annotated[str, AfterValidator(_component_name)], str] = Field(default_factory=dict)
     """hashes of the definitions that decided the numbers, by component (bench.records.fingerprint)"""
     notes: Plain = Field(default_factory=dict)
     """what the defense says of its release, such as its ε"""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from bench.arrays import PAIR, Floats, Ints
-from bench.scoring.metrics import NOTHING
+from bench.scoring.metrics.corpus import NOTHING
 from bench.scoring.truth import Truth
 
 WORD = r"(?u)\b\w+\b"

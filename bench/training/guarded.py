@@ -12,7 +12,7 @@ from bench.plugins.training import Finetuned
 from bench.system.seeds import generator
 from bench.training.model import Model
 from bench.training.rounds import Side, Trainer
-from bench.training.updates import shared
+from bench.training.updates import mean_of_clipped, shared
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,12 +33,14 @@ class GuardedTrainer(Trainer):
         self.sent = {name: value for name, value in model.parameters().items() if name in names}
         self._each: list[Tensor] = []
         self._joined: Tensor | None = None
+        # An example is in one batch of each epoch.
+        self._claims = side.defense.notes(rounds=options.epochs)
 
     def step(self, rows: list[Ints], number: int) -> float:
         self._set_rates(self.optimizer, number)
         losses = self.loss(dict(enumerate(rows)), number, reduction="none")
         sent = self.update(self.gradient(losses), len(losses), number)
-        self.notes |= self.side.defense.notes(rounds=self.options.epochs)  # an example is in one batch of each epoch
+        self.notes |= self._claims
         self.optimizer.zero_grad(set_to_none=True)
         for name, value in sent.items():
             self.sent[name].grad = value
@@ -49,18 +51,10 @@ class GuardedTrainer(Trainer):
     def gradient(self, losses: Tensor) -> Weights:
         """Of the mean loss; where the defense clips, the mean of the items' gradients, each cut to a norm over all that
         is sent."""
-        import torch
-
         if not self.side.defense.clip:
             return self._gradient(losses.mean(), retain=False)
-        mean = {name: torch.zeros_like(value) for name, value in self.sent.items()}
-        for loss in losses:
-            found = self._gradient(loss, retain=True)
-            norm = torch.stack([value.norm() for value in found.values()]).norm()
-            factor = (self.side.defense.clip / norm).clamp(max=1.0) / len(losses)
-            for name, value in found.items():
-                mean[name].add_(value, alpha=float(factor))
-        return mean
+        each = (self._gradient(loss, retain=True) for loss in losses)
+        return mean_of_clipped(each, len(losses), self.side.defense.clip)
 
     def update(self, gradient: Weights, items: int, number: int) -> Weights:
         """What the defense sends of it."""

@@ -8,7 +8,7 @@ the change of those weights. Every batch starts from the same weights: rounds ar
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -151,27 +151,17 @@ class ClientRound:
             return {}
         losses = self._losses(rows, number, 0)
         if self._clip:
-            return self._clipped(losses, names)
+            each = (
+                torch.autograd.grad(loss, list(self._sent.values()), retain_graph=True, materialize_grads=True)
+                for loss in losses
+            )
+            named = (dict(zip(self._sent, parts, strict=True)) for parts in each)
+            clipped = mean_of_clipped(named, len(losses), self._clip)
+            return {name: clipped[name] for name in names}
         loss = losses.mean()
         found = torch.autograd.grad(loss, [self._sent[name] for name in names], allow_unused=True)
         zeros = (torch.zeros_like(self._sent[name]) for name in names)
         return {name: zero if grad is None else grad for name, grad, zero in zip(names, found, zeros, strict=True)}
-
-    def _clipped(self, losses: Tensor, names: list[str]) -> Weights:
-        """The mean of the items' gradients, each cut to a norm over all that is sent."""
-        import torch
-
-        found = {name: torch.zeros_like(self._sent[name]) for name in names}
-        for at, loss in enumerate(losses):
-            parts = torch.autograd.grad(
-                loss, list(self._sent.values()), retain_graph=at + 1 < len(losses), materialize_grads=True
-            )
-            norm = torch.stack([part.norm() for part in parts]).norm()
-            factor = (self._clip / norm).clamp(max=1.0) / len(losses)
-            for name, part in zip(self._sent, parts, strict=True):
-                if name in found:
-                    found[name] += factor * part
-        return found
 
     def _changed(self, rows: Ints, number: int) -> Weights:
         """The weights before the local steps less those after them: a sum of gradients times rates, for SGD."""
@@ -243,6 +233,19 @@ class ClientRound:
             value = value.to(getattr(torch, _PRECISIONS[self.how.precision]))
         found: Floats = value.detach().float().cpu().numpy()
         return found
+
+
+def mean_of_clipped(gradients: Iterable[Weights], count: int, most: float) -> Weights:
+    """The mean of so many items' gradients, each cut to a norm over all that is sent."""
+    import torch
+
+    mean: Weights = {}
+    for gradient in gradients:
+        norm = torch.stack([value.norm() for value in gradient.values()]).norm()
+        factor = (most / norm).clamp(max=1.0) / count
+        for name, value in gradient.items():
+            mean[name] = mean[name].add_(factor * value) if name in mean else factor * value
+    return mean
 
 
 def shared(architecture: Architecture, learnt: list[str], share: str) -> list[str]:

@@ -21,7 +21,7 @@ from bench.scoring.kinds.base import Expected, Kind, Scores, Values, combined, i
 from bench.scoring.kinds.picture_pool import score_pool
 from bench.scoring.kinds.picture_similarity import candidates, nearest
 from bench.scoring.kinds.picture_similarity import ssim as similarity_of
-from bench.scoring.metrics import SUCCESS, ImageErrors, NamedImages
+from bench.scoring.metrics.pictures import SUCCESS, ImageErrors, NamedImages
 from bench.scoring.table import METRICS
 from bench.scoring.truth import Truth
 from bench.types import Guess, Key

@@ -12,7 +12,7 @@ import numpy as np
 from bench.arrays import Floats
 from bench.scoring.kinds.base import Scores, Values, combined, intervals, random_level
 from bench.scoring.kinds.picture_similarity import candidates, nearest, squared_errors, ssim
-from bench.scoring.metrics import ImageErrors, NamedImages
+from bench.scoring.metrics.pictures import ImageErrors, NamedImages
 from bench.scoring.table import METRICS
 from bench.scoring.truth import Truth
 

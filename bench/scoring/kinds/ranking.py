@@ -11,7 +11,7 @@ import numpy.typing as npt
 from bench.arrays import Ints
 from bench.scoring.kinds import blind
 from bench.scoring.kinds.base import Expected, Kind, Scores, Values, combined, intervals, item_table
-from bench.scoring.metrics import NOTHING, Answers, share_named
+from bench.scoring.metrics.corpus import NOTHING, Answers, share_named
 from bench.scoring.table import METRICS
 from bench.scoring.truth import Truth
 from bench.types import Guess

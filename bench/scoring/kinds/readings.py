@@ -17,7 +17,7 @@ from bench import types
 from bench.arrays import Ints
 from bench.scoring.intervals import mean_interval
 from bench.scoring.kinds.base import Arrays, Expected, Facts, Kind, Scores, Values, combined, item_table, random_level
-from bench.scoring.metrics import BatchReading, Recovered
+from bench.scoring.metrics.free_text import BatchReading, Recovered
 from bench.scoring.table import METRICS
 from bench.scoring.truth import Batches, UpdateTruth
 from bench.types import Guess, Reading

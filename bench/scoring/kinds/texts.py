@@ -9,7 +9,7 @@ import numpy as np
 from bench.arrays import Ints
 from bench.scoring.kinds.base import Arrays, Expected, Facts, Scores
 from bench.scoring.kinds.ranking import Ranking, score_answers
-from bench.scoring.metrics import NOTHING
+from bench.scoring.metrics.corpus import NOTHING
 from bench.scoring.truth import Truth
 from bench.types import Guess
 

@@ -10,7 +10,7 @@ import numpy as np
 from bench.arrays import Floats, Ints
 from bench.scoring.kinds import blind
 from bench.scoring.kinds.base import Expected, Kind, Scores, Values, combined, intervals, item_table, random_level
-from bench.scoring.metrics import NOTHING, Matching, Sentences
+from bench.scoring.metrics.corpus import NOTHING, Matching, Sentences
 from bench.scoring.table import METRICS
 from bench.scoring.truth import Truth
 from bench.toolkit.search import nearest, unit

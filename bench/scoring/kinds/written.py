@@ -29,7 +29,8 @@ from bench.scoring.kinds.base import (
     random_level,
 )
 from bench.scoring.kinds.readings import rouge
-from bench.scoring.metrics import NOTHING, Writing
+from bench.scoring.metrics.corpus import NOTHING
+from bench.scoring.metrics.free_text import Writing
 from bench.scoring.table import METRICS
 from bench.scoring.truth import Truth
 from bench.types import Guess

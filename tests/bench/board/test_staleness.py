@@ -7,6 +7,7 @@ import json
 import re
 
 import numpy as np
+import pytest
 
 from bench.board import build, files
 from bench.board.staleness import StaleRecords, changed_components
@@ -37,6 +38,14 @@ def test_only_records_of_other_code_are_stale() -> None:
     ids = [record.id, attack_record(seed=1).id]
     assert found.components(ids) == ["attack", "scoring"]
     assert (found.count(ids), found.count(ids[:1])) == (1, 0)
+    later = stale(record, "of-later-versions", "attack")
+    assert StaleRecords([later]).components([later.id]) == ["attack", "of-later-versions"]
+
+
+@pytest.mark.parametrize("name", ["", " ", "[/red]", "a\nb", "x" * 50])
+def test_a_component_has_a_name(name: str) -> None:
+    with pytest.raises(ValueError, match="the name of a component was expected"):
+        AttackRecord.model_validate(stale(attack_record(), name).to_dict())
 
 
 def test_a_cell_that_rests_on_one_stale_record_is_marked() -> None:

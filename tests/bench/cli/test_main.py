@@ -60,6 +60,7 @@ def test_a_wrong_name_exits_2_at_once_with_the_closest_match(fresh_bench: Run) -
     [
         (["--defense", "none", "--attack", "rsss"], "did you mean 'rss'"),
         (["--defense", "texthide:kk=3", "--attack", "rss"], "did you mean 'k'"),
+        (["--defense", "texthide+dp-sdg", "--attack", "span"], "did you mean 'dp-sgd'"),
         (["--defense", "texthide:k=0", "--attack", "rss"], "k must be at least 1"),
         (["--defense", "texthide:m=-1", "--attack", "rss"], "m must be 0"),
         (["--defense", "none", "--attack", "rss:top=0"], "top must be at least 1"),
@@ -357,7 +358,7 @@ def test_a_changed_line_runs_the_cell_again_and_an_unrelated_one_does_not(tmp_pa
     assert cells_on_record()
     for name, old, new in (
         ("attacks/rss.py", "view.encodings", "+view.encodings"),
-        ("bench/toolkit/search.py", "64 << 20", "32 << 20"),
+        ("bench/toolkit/search.py", "HALVINGS = 4", "HALVINGS = 3"),
     ):
         edit(name, old, new)
         assert not cells_on_record(), name

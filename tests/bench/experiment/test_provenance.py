@@ -101,7 +101,7 @@ def test_gradients_count_only_for_who_sees_them(blamed: Change) -> None:
 
 
 def test_a_metric_counts_for_records_that_hold_it(blamed: Change) -> None:
-    file = "bench/scoring/metrics.py"
+    file = "bench/scoring/metrics/corpus.py"
     ranked = {"recall": {"value": 0.5}, "success": {"value": 0.5}}
     record = made("rss").replace(metrics=ranked)
     assert blamed(file, "return matching.error", "return 2 * matching.error", record) == set()
@@ -112,7 +112,7 @@ def test_a_metric_counts_for_records_that_hold_it(blamed: Change) -> None:
 
 def test_how_a_metric_is_shown_blames_nobody(blamed: Change) -> None:
     record = made("rss").replace(metrics={"recall": {"value": 0.5}})
-    file = "bench/scoring/metrics.py"
+    file = "bench/scoring/metrics/corpus.py"
     assert blamed(file, "order=70", "order=5", record) == set()
     assert blamed(file, 'title="share of all sentences mixed', 'title="share of the', record) == set()
     assert blamed("bench/scoring/table.py", "worst: float = 0.0", "worst: float = 0.5", record) == set()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bench import Corpus, Examples, Key
-from bench.scoring.metrics import NOTHING
+from bench.scoring.metrics.corpus import NOTHING
 from bench.scoring.similarity import Similarity
 from bench.scoring.truth import Truth
 

@@ -120,3 +120,11 @@ def test_a_frozen_encoder_is_refused_in_one_line(bench: Bench) -> None:
     done = bench("utility", "--defense", "dp-sgd:noise=2")
     assert done.returncode == 2
     assert "dp-sgd:noise=2.0 defends what an encoder learns: add --training finetuned" in done.stderr
+
+
+def test_a_suite_with_a_frozen_encoder_is_refused_too(bench: Bench, tmp_path: Path) -> None:
+    suite = tmp_path / "guarded.toml"
+    suite.write_text('title = "mine"\ndefense = ["dp-sgd:noise=2"]\ndataset = ["demo"]\n')
+    done = bench("utility", "--suite", str(suite), "--dry-run")
+    assert done.returncode == 2
+    assert 'defends what an encoder learns: add training = "finetuned" to its table' in done.stderr

@@ -57,7 +57,7 @@ def test_the_best_constant_answer_is_the_column_with_the_largest_mean() -> None:
 def test_corpora_that_are_not_small_keep_the_level_they_had(rows: int) -> None:
     """Published records have at least 1,000 sentences: their levels, and the draws behind them, stay as they were."""
     from bench.scoring.kinds import ranking
-    from bench.scoring.metrics import Answers
+    from bench.scoring.metrics.corpus import Answers
     from bench.scoring.table import METRICS
 
     world = truth([[0, 1], [1, 2], [2, 3], [3, 0]] * 5)

@@ -8,7 +8,7 @@ from bench.isolation.guess import check
 from bench.scoring.kinds import Expected
 from bench.scoring.kinds.images import score
 from bench.scoring.kinds.picture_similarity import ssim
-from bench.scoring.metrics import SUCCESS
+from bench.scoring.metrics.pictures import SUCCESS
 from bench.scoring.truth import Truth
 
 RNG = np.random.default_rng

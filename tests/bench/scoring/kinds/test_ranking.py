@@ -7,7 +7,7 @@ import pytest
 
 from bench import Corpus, Examples, Guess, Key
 from bench.scoring.kinds import Scores, kind_of
-from bench.scoring.metrics import jaccard, tfidf
+from bench.scoring.metrics.corpus import jaccard, tfidf
 from bench.scoring.similarity import Similarity
 from bench.scoring.truth import Truth
 
