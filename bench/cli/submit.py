@@ -134,11 +134,9 @@ def _check(registry: Any, name: str, files: Sequence[str], packages: Path) -> No
 
     entry = registry.get("attack", name.partition(":")[0])
     needed = [*sandbox.files_of(entry.module), *(Path(file).resolve() for file in files), packages]
-    extra = [word for file in files if Path(file).resolve() != Path(entry.module) for word in ("--plugin", file)]
-    target = entry.module if entry.module.endswith(".py") else name
+    own = [word for file in files for word in ("--plugin", os.path.abspath(file))]
     with process.workspace() as folder:
-        inner = ["bench.isolation.untrusted", "check", target]
-        inner += [word if word == "--plugin" else os.path.abspath(word) for word in extra]
+        inner = ["bench.isolation.untrusted", "check", name, *own]
         command = sandbox.command(folder, needed, sandbox.environment(None), inner, MEMORY_MIB, blind=False)
         status, said = run_logged(command, folder / "output.txt", CHECK_SECONDS)
     for line in said.splitlines():
