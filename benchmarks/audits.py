@@ -16,6 +16,8 @@ from bench import Floats, defense
 from bench.auditing import pair
 from bench.auditing.mechanism import Mechanism
 from bench.defenses.dp_ie import Gaussian, Laplace
+from bench.defenses.release_once import ReleaseOnce
+from bench.toolkit.corpus import Corpus
 
 DIM = 32
 
@@ -32,12 +34,20 @@ class HalfNoise(Gaussian):
 def audited(plugin: Any, seed: int, trials: int) -> float:
     rng = np.random.default_rng([seed, 19])
     sample = (rng.standard_normal((60, DIM)) + 1).astype(np.float32)
-    labels = np.zeros((plugin.k, 2), dtype=np.float32)
-    pairs = pair.neighbours(sample[: plugin.k - 1], sample[plugin.k - 1 :], labels, labels[0])
+    mixed = getattr(plugin, "k", 1)
+    labels = np.zeros((mixed, 2), dtype=np.float32)
+    labels[:, 0] = 1
+    # Only release-once hides labels, and takes its directions from public vectors: opposite ones along the first.
+    once = isinstance(plugin, ReleaseOnce)
+    public = (rng.standard_normal((200, DIM)) * np.linspace(3, 1, DIM)).astype(np.float32) if once else None
+    corpus = None if public is None else Corpus([f"public {i}" for i in range(len(public))], public)
+    pairs = pair.neighbours(
+        sample[: mixed - 1], sample[mixed - 1 :] if public is None else public, labels, labels[0, :: -1 if once else 1]
+    )
     return pair.play(
-        Mechanism(plugin, None, 3),
-        [each for each in pairs if each.name == "spread"],
-        private_labels=False,
+        Mechanism(plugin, corpus, 3),
+        [each for each in pairs if each.name == ("principal" if once else "spread")],
+        private_labels=once,
         trials=trials,
         delta=getattr(plugin, "delta", 0.0),
         rng=rng,
@@ -57,6 +67,7 @@ def main() -> None:
         for epsilon in (1.0, 8.0)
         for k in (1, 4)
     ]
+    sound += [ReleaseOnce(epsilon=epsilon) for epsilon in (1.0, 4.0, 8.0)]
     each = -(-args.audits // len(sound))
     for plugin in sound:
         found = np.array([audited(plugin, seed, args.trials) for seed in range(each)])

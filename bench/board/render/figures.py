@@ -1,4 +1,4 @@
-"""The leaderboard's figures, as SVG and PNG: leak against utility, against ε, against m and k; a heat map; sentences.
+"""The leaderboard's figures, as SVG and PNG: leak against utility, ε, m and k, batch and noise; a heat map; sentences.
 
 A figure whose numbers the board does not have is left out: an empty frame would say that there is nothing to see.
 """
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.board.model import AuditRow, Board, BoardCell
-from bench.board.render import leakage_utility, table_figures
+from bench.board.render import leakage_utility, table_figures, update_figures
 from bench.board.render.plotting import (
     LINE,
     PANELS,
@@ -38,6 +38,7 @@ def draw(board: Board) -> dict[str, str | bytes]:
         "success-epsilon": success_epsilon,
         "recall-mk": recall_mk,
         "heatmap": table_figures.heatmap,
+        "updates": update_figures.draw,
         "audits": audits,
         "reconstructions": table_figures.reconstructions,
     }
