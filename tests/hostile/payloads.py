@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from tests.helpers.records import attack_record, failed_record, utility_record
@@ -250,3 +252,59 @@ def weights(draw: st.DrawFn) -> bytes:
     size = draw(st.sampled_from([len(text), 0, 2**63, len(text) * 2]))
     whole = size.to_bytes(8, "little") + text + b"\0" * 4
     return whole[: draw(st.integers(0, len(whole)))] if draw(st.booleans()) else whole
+
+
+# --- what an attack's process sends
+
+MESSAGES = ("stage", "oracle", "error", "guess", "guess", "guess", "answer")
+FACTS = ("text", "reason", "traceback", "details", "used", "attempts", "texts", "readings", "written", "ordered")
+ARRAYS = ("ranking", "vectors", "images", "confidence", "trail.steps", "trail.images", "trail.", "texts")
+LENGTHS = (0, 1, 2, 4, 6, 8, 1 << 27, 1 << 62, -1, True, None, 1.5)
+
+
+@st.composite
+def messages(draw: st.DrawFn) -> bytes:
+    """One or two messages: a head, facts and arrays that do not keep what was promised, or that no guess has."""
+    return b"".join(draw(_message()) for _ in range(draw(st.integers(1, 2))))
+
+
+@st.composite
+def _message(draw: st.DrawFn) -> bytes:
+    """Three of four keep the format, so that what they hold is looked at."""
+    keeps = draw(st.integers(0, 3)) > 0
+    facts = draw(st.dictionaries(st.sampled_from(FACTS) if keeps else words, values, max_size=4))
+    body = json.dumps(facts, default=str).encode()
+    small = st.lists(st.sampled_from([0, 1, 2, 4, 6]), max_size=4)
+    shape = small if keeps else small | st.lists(st.sampled_from(LENGTHS), max_size=10)
+    types = st.sampled_from(["float32", "float64", "int64", "bool", *([] if keeps else ["object", "U99999"])])
+    arrays = draw(st.dictionaries(st.sampled_from(ARRAYS) if keeps else words, st.tuples(types, shape), max_size=2))
+    head: Any = {"kind": draw(st.sampled_from(MESSAGES) if keeps else words), "facts": len(body), "arrays": arrays}
+    content = bytes(draw(st.binary(max_size=64)))
+    if keeps:
+        size = sum(np.dtype(kind).itemsize * math.prod(lengths) for kind, lengths in arrays.values())
+        content = (content * (size // max(1, len(content)) + 1) if content else bytes(size))[:size]
+    else:
+        damage = draw(st.sampled_from(["deep", "size", "head", "nothing"]))
+        body = nested(20_000).encode() if damage == "deep" else body
+        head = draw(values) if damage == "head" else head | {"facts": len(body) + (1 << 40) * (damage == "size")}
+    text = json.dumps(head, default=str).encode()
+    length = len(text) if keeps else draw(st.sampled_from([len(text)] * 4 + [1 << 63]))
+    return length.to_bytes(8, "little") + text + body + content
+
+
+# --- the environment
+
+VARIABLES = (
+    *("BENCH_CACHE_DIR", "BENCH_DATA_DIR", "BENCH_MODELS_DIR", "XDG_CACHE_HOME", "HOME", "COLUMNS", "TERM", "LANG"),
+    *("NO_COLOR", "OMP_NUM_THREADS", "PYTHONHASHSEED", "TMPDIR", "SOURCE_DATE_EPOCH"),
+)
+
+
+@st.composite
+def environments(draw: st.DrawFn) -> tuple[dict[str, str], list[str]]:
+    """Variables, and a command that is run with them."""
+    spelled = _spelled.map(lambda word: word.replace("\x00", "").encode("utf-8", "replace").decode())
+    found = draw(st.dictionaries(st.sampled_from(VARIABLES), spelled, min_size=1, max_size=3))
+    run = ["run", "--dry-run", "--defense", "none", "--attack", "rss", "--encoder", "toy"]
+    commands = ([*run, "--dataset", "demo"], [*run, "--dataset", "cola"], ["cache"], ["list"], ["cache", "--json"])
+    return found, list(draw(st.sampled_from(commands)))

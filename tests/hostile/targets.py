@@ -8,7 +8,9 @@ import io
 import logging
 import os
 import shutil
+import socket
 import tempfile
+import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
@@ -177,6 +179,29 @@ def weights(content: bytes) -> None:
             encoder.encode(["a sentence"])
 
 
+def message(content: bytes) -> None:
+    """The parent's side of the talk with an attack, and what it makes of a guess."""
+    from bench.isolation import dialogue, guess
+    from bench.scoring.kinds import Expected
+
+    mine, theirs = socket.socketpair()
+    with mine, theirs:
+        theirs.settimeout(5)
+        theirs.sendall(content)
+        theirs.shutdown(socket.SHUT_WR)
+        reply = dialogue.listen(mine, time.monotonic() + 5, "late", lambda vectors: vectors, lambda text: None)
+    assert reply.status in ("ok", "failed", "gone"), "a message that is there does not take so long"
+    if reply.guess is not None:
+        for modality, shape, batch in (("text", (), 0), ("text", (), 2), ("images", (1, 2, 2), 0)):
+            guess.check(reply.guess, Expected(modality, 4, 2, 6, 4, shape, batch))
+
+
+def environment(given: tuple[dict[str, str], list[str]]) -> None:
+    variables, words = given
+    with mock.patch.dict(os.environ, variables):
+        call(*words, *(["--plugin", TOY] if words[0] == "run" else []))
+
+
 NUMERIC = {"dp-ie-gaussian": "epsilon", "dp-ie-laplace": "epsilon", "texthide": "m", "mix-only": "k"}
 
 
@@ -201,10 +226,12 @@ def release(given: tuple[str, Any]) -> None:
 
 
 KINDS = {
-    "records": Kind(payloads.records(), record, 0.30),
-    "suites": Kind(payloads.suites(), suite, 0.15),
-    "data files": Kind(payloads.data_files(), data_file, 0.20),
-    "commands": Kind(payloads.commands(), command, 0.20),
+    "records": Kind(payloads.records(), record, 0.25),
+    "suites": Kind(payloads.suites(), suite, 0.10),
+    "data files": Kind(payloads.data_files(), data_file, 0.15),
+    "commands": Kind(payloads.commands(), command, 0.15),
+    "messages": Kind(payloads.messages(), message, 0.15),
+    "environment": Kind(payloads.environments(), environment, 0.05),
     "other commands": Kind(payloads.other_commands(), other_command, 0.10),
     "weights": Kind(payloads.weights(), weights, 0.02),
     "releases": Kind(st.tuples(st.sampled_from(sorted(NUMERIC)), payloads.numbers), release, 0.03),
