@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from bench.arrays import Floats
 from bench.encoders import blocks, packed, weights
@@ -29,6 +29,7 @@ class Transformer:
     kernel: Literal["transformers", "packed"] = "transformers"
     """packed: faster, for BERT-type and MPNet encoders; its vectors differ in the last bits, so it counts as
     another encoder"""
+    later: ClassVar[tuple[str, ...]] = ("kernel",)
 
     def encode(self, texts: Sequence[str], device: str = "cpu") -> Floats:
         """n × d float32; a pair is given as one string with a tab between its sentences."""

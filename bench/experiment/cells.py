@@ -42,7 +42,12 @@ class Chosen:
 
     @property
     def options(self) -> dict[str, Any]:
-        return dataclasses.asdict(self.plugin)
+        """An option that the plugin calls a `later` one counts only where it is not at its default: a record that was
+        made before there was such an option keeps its id."""
+        found = dataclasses.asdict(self.plugin)
+        defaults = {f.name: f.default for f in dataclasses.fields(self.plugin)}
+        silent = [name for name in getattr(self.plugin, "later", ()) if found[name] == defaults[name]]
+        return {name: value for name, value in found.items() if name not in silent}
 
     @property
     def label(self) -> str:

@@ -11,11 +11,16 @@ from typing import Any
 import pytest
 
 from bench.experiment import identity
-from bench.experiment.cells import Cell
+from bench.experiment.cells import Cell, choose
 from bench.modalities import text
+from bench.plugins.options import restore
+from bench.plugins.registry import Registry
+from bench.records import store
 from bench.records.model import AttackRecord, UtilityRecord
+from bench.records.values import exact
 from bench.training.frozen import Training
 from tests.helpers.cells import SMALL, small_cell, small_trial
+from tests.helpers.cli import ROOT
 
 ABOUT: dict[str, Any] = {
     "dataset": {"name": "d", "options": {"size": 3}, "label": "d:size=3", "fingerprint": "df", "modality": "text"},
@@ -249,3 +254,26 @@ def test_a_record_gives_back_its_trial(public: str, names: dict[str, str]) -> No
     assert again.id == record.id
     assert again.to_dict() == record.to_dict()
     assert identity.describe_utility(identity.trial_of(SMALL, stored), asdict(Training(rate=2e-10))).id != record.id
+
+
+def test_what_published_records_asked_for_is_asked_for_in_the_same_words() -> None:
+    # An option that is new, or has another default, would give each of them another id: see `later` of encoders.
+    asked = {
+        (kind, part.label, json.dumps(part.options, sort_keys=True))
+        for record in store.read_all(ROOT / "leaderboards" / "records")
+        for kind in identity.KINDS
+        if (part := getattr(record, kind, None)) is not None
+    }
+    assert len(asked) > 100
+    registry = Registry()
+    for kind, label, options in sorted(asked):
+        found = choose(registry, kind, label).options
+        assert json.loads(json.dumps(exact(found), default=str)) == json.loads(options), f"{kind} {label}"
+
+
+def test_a_later_option_counts_where_it_is_not_at_its_default() -> None:
+    plain, packed = (choose(Registry(), "encoder", spec) for spec in ("minilm", "minilm:kernel=packed"))
+    assert "kernel" not in plain.options
+    assert packed.options == {**plain.options, "kernel": "packed"}
+    assert choose(Registry(), "encoder", "minilm:kernel=transformers").options == plain.options
+    assert restore(type(plain.plugin), plain.options) == plain.plugin
