@@ -169,6 +169,7 @@ def loop(
         sign, (scene, victim) = next(turns)
         for _ in range(TRIES):
             if _strike(scene, victim, sign, f"{os.getpid()}-{tally.runs}", moments, tally):
+                print(f"{tally.strikes.total()} of {kills}: {sign.name} to {victim}", file=sys.stderr, flush=True)
                 break
     for scene in scenes:
         found = scene.peaceful("rough")
