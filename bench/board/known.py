@@ -67,11 +67,14 @@ def warnings(records: Iterable[AttackRecord]) -> Iterator[str]:
     for (defense, finetuned), group in groups.items():
         best = strongest(defense, finetuned, {word for record in group for word in record.attack.sees})
         ran = {record.attack.label for record in group}
-        found = max((leak_of(record) or 0.0 for record in group), default=0.0)
-        if best is not None and best.attack not in ran and best.value > found + MUCH:
+        leaks = [leak for record in group if (leak := leak_of(record)) is not None]
+        if best is not None and best.attack not in ran and best.value > max(leaks, default=0.0) + MUCH:
+            said = "no attack of this run names examples"  # rebuilt vectors, however near, do not
+            if leaks:
+                said = f"the strongest attack of this run finds {max(leaks):.3f}"
             yield (
-                f"{defense}: the strongest attack of this run finds {found:.3f}; on the published board {best.attack} "
-                f"finds {best.value:.3f} ({best.setting}): add --attack {best.attack}"
+                f"{defense}: {said}; on the published board {best.attack} finds {best.value:.3f} ({best.setting}): add "
+                f"--attack {best.attack}"
             )
 
 

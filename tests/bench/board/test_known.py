@@ -50,6 +50,12 @@ def test_a_weak_attack_is_not_left_as_the_last_word(board: Any) -> None:
     assert "unmix finds 0.990 (cola, minilm, frozen): add --attack unmix" in line
 
 
+def test_vectors_that_name_nothing_are_not_said_to_find_nothing(board: Any) -> None:
+    board(UNMIX)
+    (line,) = known.warnings([record().replace(metrics={"cosine": {"value": 0.99}})])
+    assert "texthide: no attack of this run names examples; on the published board unmix finds 0.990" in line
+
+
 @pytest.mark.parametrize(
     "cell",
     [
