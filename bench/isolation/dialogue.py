@@ -79,7 +79,8 @@ def _guessed(facts: dict[str, Any], arrays: dict[str, Any]) -> Reply:
 
 def _answer(sock: socket.socket, oracle: Oracle, arrays: dict[str, Any], deadline: float) -> None:
     try:
-        encodings = np.asarray(oracle(_question(arrays)), dtype=np.float32)
+        with np.errstate(all="ignore"):  # numbers beyond float32 are the attack's own affair, and no news for the user
+            encodings = np.asarray(oracle(_question(arrays)), dtype=np.float32)
     except Exception as error:  # whatever the defense makes of the attack's question is the attack's to hear
         said = f"the oracle could not answer: {error}"[:REASON_LIMIT]
         channel.send(sock, "refusal", {"reason": said}, deadline)

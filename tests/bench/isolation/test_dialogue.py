@@ -46,6 +46,13 @@ def test_stages_then_a_guess() -> None:
     assert reply.attempts == {"x": 1_000_000}
 
 
+def test_numbers_that_are_too_large_are_answered_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+    vectors = {"vectors": np.full((2, 2), 1e300)}
+    _, _, heard = talk(("oracle", {}, vectors), guess(), oracle=lambda asked: asked * 2)
+    assert heard[0][0] == "answer"
+    assert not recwarn.list
+
+
 def test_an_oracle_answers_or_says_why_not() -> None:
     vectors = {"vectors": np.ones((2, 3), dtype=np.float32)}
     reply, _, heard = talk(("oracle", {}, vectors), guess(), oracle=lambda asked: asked * 2)
