@@ -50,7 +50,7 @@ def test_numbers_that_are_too_large_are_answered_without_a_warning(recwarn: pyte
     vectors = {"vectors": np.full((2, 2), 1e300)}
     _, _, heard = talk(("oracle", {}, vectors), guess(), oracle=lambda asked: asked * 2)
     assert heard[0][0] == "answer"
-    assert not recwarn.list
+    assert not [warning for warning in recwarn.list if issubclass(warning.category, RuntimeWarning)]
 
 
 def test_an_oracle_answers_or_says_why_not() -> None:
