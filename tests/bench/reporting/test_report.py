@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 import bench as hideseek
+from bench.plugins.registry import Registry
 from bench.reporting.figures import look_up
+from bench.reporting.steps import Subject
 from bench.reporting.writing import browser
 from tests.helpers.cli import PLUGINS
 
@@ -121,6 +123,7 @@ def test_a_budget_leaves_steps_out_and_the_page_names_them(bench: Run, tmp_path:
     assert done.returncode == 0, done.stderr
     assert "step 2 of 3, accuracy: left out" in done.stderr
     page = (tmp_path / "r.md").read_text()
+    assert "bench: 2 steps were left out: the same command again goes on with what is missing" in done.stderr
     assert "## Not run" in page
     assert "- accuracy" in page
     assert "not measured" in page
@@ -185,3 +188,22 @@ def test_from_python(made: Path) -> None:
     assert found.html.startswith("<!DOCTYPE html>")
     assert "<iframe" in found._repr_html_()
     assert {record.status for record in found.records} == {"ok"}
+
+
+def test_a_number_of_the_report_is_the_one_that_the_same_question_has_elsewhere(made: Path) -> None:
+    """The very record: data, encoder, public corpus and seed are those of `bench utility` without further words."""
+    reported = {path.stem.rpartition(".")[2] for path in (made / "report-records" / "utility").glob("*.json")}
+    again = hideseek.utility(
+        defense=["none", "dp-ie-gaussian:epsilon=8"], dataset="demo", encoder="toy", plugins=[PLUGINS / "toy.py"],
+        out=made / "report-records", progress=False,
+    )  # fmt: skip
+    assert {record.id for record in again} == reported
+
+
+@pytest.mark.parametrize(
+    ("dataset", "public", "taken"),
+    [("demo:label=sentiment", None, "demo"), ("file:mine.csv", None, "demo"), ("cola", None, "mnli"),
+     ("cola", "imdb", "imdb")],
+)  # fmt: skip
+def test_the_public_corpus_is_the_one_that_the_data_set_names(dataset: str, public: str | None, taken: str) -> None:
+    assert Subject(Registry(), dataset, "minilm", public).public_corpus == taken
