@@ -1,4 +1,4 @@
-"""What the docs' site has beyond the files in docs/: a first page, and the reference, made from the registry.
+"""What the docs' site has beyond the files in docs/: a first page, and the reference, made from registry and API.
 
 A hook of MkDocs (mkdocs.yml). Links to files outside docs/ become plain names: the site is read without the repository.
 """
@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import api_reference  # beside this file: MkDocs has the folder on the path while it loads a hook
+
 from bench.experiment.suites import suites
 from bench.plugins.registry import KINDS, Registry
 
@@ -18,7 +20,7 @@ OUTSIDE = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)]+)\)")
 def on_files(files: Any, config: Any) -> Any:
     from mkdocs.structure.files import File
 
-    made = {"index.md": _readme(config), "reference/suites.md": _suites()}
+    made = {"index.md": _readme(config), "reference/suites.md": _suites(), "reference/api.md": api_reference.page()}
     made |= {f"reference/{kind}s.md": _reference(kind) for kind in KINDS}
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))

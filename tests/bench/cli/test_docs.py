@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import EXPORTS
 from bench.plugins.registry import Registry
 from tests.helpers.cli import ROOT
 
@@ -52,6 +54,15 @@ def test_the_site_has_every_page_and_every_plugin_and_no_broken_link(tmp_path: P
     for kind in ("attack", "defense"):
         page = (tmp_path / "site" / "reference" / f"{kind}s.html").read_text()
         assert all(f'id="{entry.name}"' in page for entry in Registry().of(kind).values() if entry.built_in)
+    page = (tmp_path / "site" / "reference" / "api.html").read_text()
+    assert all(f'id="{name}"' in page for name in EXPORTS)
+    # What the code says, and how it is called.
+    assert "Run every defense against every attack, and score them" in page
+    words = " ".join(re.sub(r"<[^>]+>", "", page).split())
+    assert "bench.run( *, defense: Names = None," in words
+    assert "-&gt; Results[AttackRecord]" in words
+    assert "/site-packages/" not in page
+    assert str(ROOT) not in page
     assert "https://fonts" not in (tmp_path / "site" / "index.html").read_text()
 
 
