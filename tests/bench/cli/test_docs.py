@@ -68,12 +68,21 @@ def test_the_site_has_every_page_and_every_plugin_and_no_broken_link(tmp_path: P
 
 def test_a_broken_link_stops_the_site(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install 'hideseek[test]'")
-    for name in ("docs", ".ci"):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    for name in ("mkdocs.yml", "README.md"):
-        shutil.copyfile(ROOT / name, tmp_path / name)
-    with (tmp_path / "docs" / "report.md").open("a") as page:
-        page.write("\n[gone](no-such-page.md)\n")
+    for path in ROOT.iterdir():
+        if path.name in ("docs", "README.md"):
+            (shutil.copytree if path.is_dir() else shutil.copyfile)(path, tmp_path / path.name)
+        elif path.name not in (".git", "build", "pages"):
+            (tmp_path / path.name).symlink_to(path)
+    broken = {
+        "docs/report.md": "no-such-page.md",
+        "docs/attacks/unmix.md": "../../no-such-file.py",
+        "README.md": "no-such-folder/",
+    }
+    for page, link in broken.items():
+        with (tmp_path / page).open("a") as text:
+            text.write(f"\n[gone]({link})\n")
     done = build(tmp_path / "mkdocs.yml", tmp_path / "site")
     assert done.returncode != 0
-    assert "no-such-page.md" in done.stderr
+    warnings = [line for line in done.stderr.splitlines() if line.startswith("WARNING")]
+    assert len(warnings) == len(broken)  # nothing else is wrong
+    assert all(any(link.replace("../", "") in line for line in warnings) for link in broken.values())
