@@ -16,6 +16,7 @@ cat > pages/index.html << 'HTML'
 <title>hideseek: who hides, who seeks, who wins</title>
 <style>
   :root { color-scheme: light dark; }
+  a { color: inherit; }
   body { max-width: 36rem; margin: 15vh auto; padding: 0 1rem; font: 18px/1.5 system-ui, sans-serif; }
 </style>
 </head>
