@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -107,6 +109,31 @@ def test_the_same_command_again_takes_what_is_on_record(bench: Run, reported: Pa
     assert "about 0 s; the budget is 15 min" in done.stderr
     assert {path: path.stat().st_mtime_ns for path in (reported / "report-records").rglob("*.json")} == before
     assert (reported / "report.html").read_text().startswith(page)
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Path, warm_cache: None) -> None:
+    command = [sys.executable, "-m", "bench", "report", *SMALL, "--out", str(tmp_path / "r.md")]
+    begun = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert begun.stderr is not None
+    said = ""
+    for line in begun.stderr:
+        said += line
+        if line.startswith("[1/"):
+            begun.send_signal(signal.SIGINT)
+            break
+    said += begun.stderr.read()
+    assert begun.wait() == 130
+    assert "encoding 64 of them to see how fast this machine is\n3 steps: about " in said
+    assert said.endswith("bench: interrupted: what is finished is saved; the same command goes on from there\n")
+    assert not (tmp_path / "r.md").exists()
+    before = {path: path.read_bytes() for path in (tmp_path / "r-records").glob("*.json")}
+    assert before
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"[12] of 2 cells are on record", done.stderr)
+    assert {path: path.read_bytes() for path in before} == before
+    assert "## Verdict" in (tmp_path / "r.md").read_text()
 
 
 def test_the_command_that_repeats_it_stands_on_the_page(made: Path) -> None:
