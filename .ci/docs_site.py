@@ -1,24 +1,29 @@
-"""What the docs' site has beyond the files in docs/: a first page, and the reference, made from the registry.
+"""What the docs' site has beyond the files in docs/: a first page, and the reference, made from registry and API.
 
 A hook of MkDocs (mkdocs.yml). Links to files outside docs/ become plain names: the site is read without the repository.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from pathlib import Path
 from typing import Any
 
+import api_reference  # beside this file: MkDocs has the folder on the path while it loads a hook
+
 from bench.experiment.suites import suites
 from bench.plugins.registry import KINDS, Registry
 
+log = logging.getLogger("mkdocs.hooks.docs_site")
+LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)([^)]+)\)")
 OUTSIDE = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)]+)\)")
 
 
 def on_files(files: Any, config: Any) -> Any:
     from mkdocs.structure.files import File
 
-    made = {"index.md": _readme(config), "reference/suites.md": _suites()}
+    made = {"index.md": _readme(config), "reference/suites.md": _suites(), "reference/api.md": api_reference.page()}
     made |= {f"reference/{kind}s.md": _reference(kind) for kind in KINDS}
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))
@@ -28,18 +33,35 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Of a link that leads out of docs/, the words."""
     up = page.file.src_uri.count("/") + 1
-    return OUTSIDE.sub(lambda found: found[1] if found[2].count("../") >= up else found[0], markdown)
+    root = Path(config.config_file_path).parent
+
+    def outside(found: re.Match[str]) -> str:
+        if found[2].count("../") < up:
+            return found[0]
+        _check(root, found[2].replace("../", ""), page.file.src_uri)
+        return found[1]
+
+    return OUTSIDE.sub(outside, markdown)
+
+
+def _check(root: Path, path: str, page: str) -> None:
+    """A warning, which a strict build does not survive, where a link leads to no file of the repository."""
+    if not (root / path.partition("#")[0]).exists():
+        log.warning("Doc file '%s' contains a link '%s', but there is no such file in the repository.", page, path)
 
 
 def _readme(config: Any) -> str:
     """The README; its links to docs/ are links inside the site, of all others the words stay."""
-    text = (Path(config.config_file_path).parent / "README.md").read_text(encoding="utf-8")
-    return re.sub(r"\[([^\]]+)\]\((?!https?:)([^)]+)\)", _inside, text)
+    root = Path(config.config_file_path).parent
 
+    def inside(found: re.Match[str]) -> str:
+        path = found[2].removeprefix("docs/")
+        if path != found[2] and path.partition("#")[0].endswith(".md"):
+            return f"[{found[1]}]({path})"
+        _check(root, found[2], "README.md")
+        return found[1]
 
-def _inside(found: re.Match[str]) -> str:
-    path = found[2].removeprefix("docs/")
-    return f"[{found[1]}]({path})" if path != found[2] and path.partition("#")[0].endswith(".md") else found[1]
+    return LINK.sub(inside, (root / "README.md").read_text(encoding="utf-8"))
 
 
 def _reference(kind: str) -> str:

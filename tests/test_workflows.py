@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,40 @@ def test_what_is_published_is_shown() -> None:
     assert jobs["publish"]["permissions"] == {"contents": "write"}
     assert jobs["deploy"]["permissions"] == {"pages": "write", "id-token": "write"}
     assert any(step.get("uses", "").startswith("actions/deploy-pages@") for step in jobs["deploy"]["steps"])
+
+
+def test_pages_hold_the_board_and_the_docs_and_a_broken_link_stops_them(tmp_path: Path) -> None:
+    """The publish job's own script, on a board and docs of a few files."""
+    some = load("publish.yml")["jobs"]["build"]["steps"]
+    assert "bash .github/pages.sh" in [step.get("run") for step in some]
+    (upload,) = (s for s in some if s.get("uses", "").startswith("actions/upload-pages-artifact@"))
+    assert upload["with"]["path"] == "pages"
+    made = {
+        "leaderboards/site/index.html": "board",
+        "leaderboards/records/a.json": "{}",
+        "docs/index.md": "# Start\n\n[on](other.md)\n",
+        "docs/other.md": "# Other\n",
+        "mkdocs.yml": "site_name: x\ndocs_dir: docs\nuse_directory_urls: false\n",
+    }
+    for name, text in made.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    def pages() -> int:
+        mkdocs = Path(sys.executable).with_name("mkdocs")
+        env = {**os.environ, "MKDOCS": str(mkdocs)}
+        script = ["bash", str(ROOT / ".github" / "pages.sh")]
+        return subprocess.run(script, cwd=tmp_path, env=env, capture_output=True).returncode
+
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install 'hideseek[test]'")
+    assert pages() == 0
+    first = (tmp_path / "pages" / "index.html").read_text()
+    links = re.findall(r'href="([^"]+)"', first)
+    assert links == ["site/index.html", "docs/index.html"]
+    assert all((tmp_path / "pages" / link).is_file() for link in links)
+    assert not (tmp_path / "pages" / "records").exists()
+    (tmp_path / "docs" / "other.md").unlink()
+    assert pages() != 0
 
 
 def git(folder: Path, *words: str) -> str:

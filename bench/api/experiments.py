@@ -42,7 +42,8 @@ def _takes(make: Callable[P, Q]) -> Callable[[Callable[[Q], R]], Callable[P, R]]
                     raise TypeError(str(said))
             return function(make(*args, **kwargs))
 
-        call.__signature__ = signature  # type: ignore[attr-defined]
+        answer = inspect.signature(function).return_annotation
+        call.__signature__ = signature.replace(return_annotation=answer)  # type: ignore[attr-defined]
         return call
 
     return decorate

@@ -65,7 +65,7 @@ def report(
     results: PathLike | None = None,
     budget: float = BUDGET,
     encoder: str = "minilm",
-    public: str = "demo",
+    public: str | None = None,
     seed: int = 0,
     jobs: int | None = None,
     device: str = "auto",
@@ -77,7 +77,8 @@ def report(
 
     `out`: one file or several, by their endings .html, .md, .json or .pdf. `results`: the folder of the records, by
     default one beside the first file; what is there is not run again. `budget`: minutes. `public`: the public corpus of
-    defenses and attacks that want one. `steps`: another recipe than the recommended one (docs/report.md).
+    defenses and attacks that want one; by default the data set's own, as in `bench.utility`, or the demo's sentences.
+    `steps`: another recipe than the recommended one (docs/report.md).
     """
     paths = [Path(path) for path in listed(out) or []]
     if not paths:
@@ -85,8 +86,8 @@ def report(
     if not 0 < budget <= LONGEST:
         raise UsageError(f"--budget {budget}: minutes above 0 and up to {LONGEST:,.0f} were expected")
     registry = Registry(tuple(os.fspath(path) for path in plugins))
-    for kind, name in (("dataset", dataset), ("dataset", public)):
-        registry.get(kind, name.partition(":")[0])
+    for name in filter(None, (dataset, public)):
+        registry.get("dataset", name.partition(":")[0])
     from bench.reporting import writing
 
     writing.check(paths)

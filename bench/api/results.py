@@ -52,6 +52,7 @@ class Results(Sequence[R]):
 
     @property
     def ok(self) -> bool:
+        """Whether every cell has a record that came to a good end."""
         return not self.errors and not self.failed
 
     def table(self, metrics: str = "leak") -> Shown:

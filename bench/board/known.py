@@ -116,7 +116,11 @@ def beside(record: AttackRecord) -> list[KnownCell]:
 
 def assumption(records: Sequence[AttackRecord]) -> str | None:
     """That the private sentences are among the candidates, and what is left when they are not."""
-    if not any("corpus" in record.attack.sees and record.protocol.coverage == 1 for record in records):
+    shares = {record.protocol.coverage for record in records if "corpus" in record.attack.sees}
+    if shares and 1 not in shares:
+        said = " or ".join(f"{100 * share:g} %" for share in sorted(shares))
+        return f"Of the private examples, {said} are in the attacker's list of candidates; the leak is of those."
+    if not shares:
         return None
     said = "Assumed: every private example is in the attacker's list of candidates."
     defenses = {record.defense.name for record in records}

@@ -27,7 +27,8 @@ def add(commands: Any) -> None:
     report.add_argument("--results", type=Path, metavar="DIR", help="records (default: a folder beside the first file)")
     report.add_argument("--budget", type=float, default=15.0, metavar="MIN", help="minutes (default: 15)")
     report.add_argument("--encoder", default="minilm", metavar="NAME", help="default: minilm")
-    report.add_argument("--public", default="demo", metavar="NAME", help="public corpus (default: demo; file:PATH)")
+    report.add_argument("--public", metavar="NAME",
+                        help="public corpus, such as file:PATH (default: the data set's own, or demo)")  # fmt: skip
     report.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
     report.add_argument("--steps", type=Path, metavar="FILE", help="another recipe than the recommended one, as TOML")
     report.add_argument("--jobs", type=int, metavar="N", help="processes to run on (default: 1)")
@@ -55,4 +56,7 @@ def _report(args: argparse.Namespace) -> int:
         print(sentence["text"])
     for path in found.written:
         output.say(f"written: {path}")
+    if left_out := len(found.report.left_out):
+        steps = "1 step was" if left_out == 1 else f"{left_out} steps were"
+        output.say(f"{steps} left out: the same command again goes on with what is missing, or raise --budget")
     return 0

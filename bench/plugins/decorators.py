@@ -84,6 +84,7 @@ def attack(
 
 
 def defense(name: str, *, paper: str = "") -> Callable[[T], T]:
+    """A class whose `release` turns vectors and labels into a Release and its Key; its fields are its options."""
     return _stamp(Info("defense", name, paper))
 
 

@@ -14,6 +14,7 @@ from bench.records.model import Record
 from bench.reporting.steps import Step
 from bench.scheduling.stored import StoredRecords
 from bench.scheduling.tasks import Task
+from bench.system.processes import uninterrupted
 
 # Texts that are encoded to see how fast this machine is.
 SAMPLE = 64
@@ -31,6 +32,9 @@ def seconds_per_text(trial: Trial, device: str) -> float:
     texts = ordered[middle : middle + SAMPLE]
     plugin = trial.encoder.plugin
     where = {"device": device} if hasattr(plugin, "fingerprint") else {}
+    if where:
+        with uninterrupted():
+            import torch  # noqa: F401
     plugin.encode(texts[:1], **where)
     began = time.perf_counter()
     plugin.encode(texts, **where)

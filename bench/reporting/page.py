@@ -45,7 +45,10 @@ def _table(table: Table) -> str:
         cells = "".join(f"<td>{_text(cell)}</td>" for cell in rest)
         rows.append(f'<tr><th scope="row">{_text(first)}</th>{cells}</tr>')
     lines = "\n".join(rows)
-    return f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody>\n</table></div>'
+    # It scrolls where it is wide: also by the keyboard, and announced by its columns.
+    label = escape(", ".join(table.head))
+    inside = f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody>\n</table>"
+    return f'<div class="wide" tabindex="0" role="region" aria-label="{label}">{inside}</div>'
 
 
 def _text(sentence: Sentence) -> str:

@@ -12,7 +12,7 @@ from bench.records import store
 from bench.records.model import AttackRecord, Record, UtilityRecord
 from bench.reporting import steps
 from bench.reporting.content import Report
-from bench.reporting.pace import Pace, seconds_per_text
+from bench.reporting.pace import SAMPLE, Pace, seconds_per_text
 from bench.reporting.steps import RECOMMENDED, Step, Subject
 from bench.scheduling import runner
 from bench.scheduling.estimates import format_duration
@@ -41,10 +41,11 @@ def run(order: Order, settings: RunSettings, progress: Progress) -> Report:
     planned = steps.read(order.recipe, order.subject, rows)
     for step in planned:
         _check(step)
+    progress.note(f"{rows:,} rows; encoding {SAMPLE} of them to see how fast this machine is")
     pace = Pace(seconds_per_text(trial, settings.device), stored)
     left = pace.left(planned)
-    progress.note(f"{rows:,} rows, {len(planned)} steps: about {format_duration(left)}; the budget is "
-                  f"{format_duration(order.budget_s)}")  # fmt: skip
+    budget = format_duration(order.budget_s)
+    progress.note(f"{len(planned)} steps: about {format_duration(left)}; the budget is {budget}")
     began, records, left_out = time.monotonic(), list[Record](), list[str]()
     for at, step in enumerate(planned):
         todo, expected = len(pace.todo(step)), pace.expected(step)

@@ -27,6 +27,8 @@ from bench.system.validation import explain
 RECOMMENDED = Path(__file__).parent / "recommended.toml"
 # Rows below which a tenth that is held out says nothing of accuracy, and a list of candidates is no list.
 LEAST_ROWS = 100
+# The public corpus of data that name none, which is like nobody's.
+STAND_IN = "demo"
 # Private examples are at most this share of the rows, so that candidates are not all private.
 PRIVATE_SHARE = 4
 
@@ -74,12 +76,18 @@ class Subject:
     registry: Registry
     dataset: str
     encoder: str
-    public: str
+    public: str | None = None
+    """None: the data set's own, or STAND_IN where it names none"""
     seed: int = 0
 
     def trial(self) -> Trial:
         """The data without a defense; UsageError where a name or an option is wrong."""
         return names.trials(self.registry, {**self.axes(), "defense": [UNDEFENDED]})[0]
+
+    @property
+    def public_corpus(self) -> str:
+        """The name of the corpus that is taken, the same as `bench run` and `bench utility` would take."""
+        return self.public or self.trial().dataset.info.public or STAND_IN
 
     def axes(self) -> dict[str, list[Any]]:
         return {"dataset": [self.dataset], "encoder": [self.encoder], "seed": [self.seed]}
@@ -112,12 +120,12 @@ def _tasks(step: AttackStep | UtilityStep | AuditStep, subject: Subject, rows: i
     given = {name: value for name, value in step.given().items() if value is not None}
     axes = {**{axis: given.get(axis) for axis in AXES}, **subject.axes()}
     if isinstance(step, AttackStep):
-        sizes = {size: given.get(size) for size in SIZES} | {"public": subject.public}
+        sizes = {size: given.get(size) for size in SIZES} | {"public": subject.public_corpus}
         if step.examples is not None:
             sizes["examples"] = min(step.examples, rows // PRIVATE_SHARE)
         some = names.cells(subject.registry, axes, sizes)
         return [AttackTask(replace(cell, fixed_size=False)) for cell in some]
-    trials = names.trials(subject.registry, axes, public=subject.public)
+    trials = names.trials(subject.registry, axes, public=subject.public_corpus)
     if isinstance(step, UtilityStep):
         return [TrainingTask(trial) for trial in trials]
     few = {size: given[size] for size in AUDIT_SIZES if size in given}

@@ -16,6 +16,10 @@ UNPROVEN = (
     "attack may find more. Do not call it anonymous."
 )
 NOTHING = "Nothing that was tried both hides these texts with a guarantee and keeps accuracy."
+UNMEASURED = (
+    ": no attack beats guessing, and the ε holds. What it costs in accuracy was not measured yet, so there is nothing "
+    "to recommend: go on with the same command, or raise --budget."
+)
 INSTEAD = (
     "Otherwise keep texts and vectors where they are, or train where the server is trusted and noise is added to sums "
     "over many texts (DP-SGD), which usually costs less than noise on each text."
@@ -36,6 +40,7 @@ def recommendation(found: Sequence[Finding]) -> list[Sentence]:
     defended = [one for one in found if not one.undefended]
     safe = [one for one in defended if one.holds and _everywhere(one.defense, found)]
     usable = [one for one in safe if cost(one, found) <= AFFORDABLE and learns(one.utility)]
+    unmeasured = [one for one in safe if one.sound and not one.utility]
     said: list[Sentence] = []
     if best := _best([one for one in usable if one.sound], found):
         said.append(("Use ", best.defense, _where(best), ": no attack beats guessing, and its ε holds."))
@@ -46,9 +51,11 @@ def recommendation(found: Sequence[Finding]) -> list[Sentence]:
         but = ": take it if " if learns(best.utility) else ", but a model that is trained on it learns nothing: "
         worth = " is worth having." if learns(best.utility) else "."
         said.append((f"{NOTHING} {best.defense} has a guarantee that holds{but}", *kept, worth))
+    elif unmeasured:
+        said.append((*joined([(one.defense,) for one in unmeasured]), UNMEASURED))
     else:
         said.append((f"{NOTHING} Do not release encodings of these texts.",))
-    if not usable:
+    if not usable and not unmeasured:
         said.append((INSTEAD,))
     if any(_fell(one.worst(UPDATES)) for one in found):
         said.append((NO_GRADIENTS,))

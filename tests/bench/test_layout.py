@@ -63,6 +63,7 @@ def test_setup_cfg_lists_every_package_of_the_tree() -> None:
     wanted |= {f"bench.{kind}" for kind in PLUGINS} | {
         "bench.docs",
         "bench.docs.attacks",
+        "bench.docs.tutorials",
         "bench.leaderboards",
         "bench.suites",
     }

@@ -105,3 +105,11 @@ def test_a_new_attack_is_told_what_published_ones_find_in_its_cell(board: Any) -
     board(UNMIX, {**UNMIX, "dataset": "demo", "encoder": "toy"})
     (line,) = known.rivals([record(attack="mine"), record(attack="mine"), record(attack="unmix")])
     assert line == "demo, toy, texthide: published attacks find unmix 0.990 (1000 × 1)"
+
+
+def test_with_part_of_the_examples_in_the_list_it_is_said_what_the_leak_is_a_share_of(board: Any) -> None:
+    board()
+    half = record().replace(protocol=record().protocol.replace(coverage=0.5))
+    said = known.assumption([half])
+    assert said == "Of the private examples, 50 % are in the attacker's list of candidates; the leak is of those."
+    assert "Assumed: every private example" in str(known.assumption([half, record()]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import EXPORTS
 from bench.plugins.registry import Registry
 from tests.helpers.cli import ROOT
 
@@ -52,17 +54,35 @@ def test_the_site_has_every_page_and_every_plugin_and_no_broken_link(tmp_path: P
     for kind in ("attack", "defense"):
         page = (tmp_path / "site" / "reference" / f"{kind}s.html").read_text()
         assert all(f'id="{entry.name}"' in page for entry in Registry().of(kind).values() if entry.built_in)
+    page = (tmp_path / "site" / "reference" / "api.html").read_text()
+    assert all(f'id="{name}"' in page for name in EXPORTS)
+    # What the code says, and how it is called.
+    assert "Run every defense against every attack, and score them" in page
+    words = " ".join(re.sub(r"<[^>]+>", "", page).split())
+    assert "bench.run( *, defense: Names = None," in words
+    assert "-&gt; Results[AttackRecord]" in words
+    assert "/site-packages/" not in page
+    assert str(ROOT) not in page
     assert "https://fonts" not in (tmp_path / "site" / "index.html").read_text()
 
 
 def test_a_broken_link_stops_the_site(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install 'hideseek[test]'")
-    for name in ("docs", ".ci"):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    for name in ("mkdocs.yml", "README.md"):
-        shutil.copyfile(ROOT / name, tmp_path / name)
-    with (tmp_path / "docs" / "report.md").open("a") as page:
-        page.write("\n[gone](no-such-page.md)\n")
+    for path in ROOT.iterdir():
+        if path.name in ("docs", "README.md"):
+            (shutil.copytree if path.is_dir() else shutil.copyfile)(path, tmp_path / path.name)
+        elif path.name not in (".git", "build", "pages"):
+            (tmp_path / path.name).symlink_to(path)
+    broken = {
+        "docs/report.md": "no-such-page.md",
+        "docs/attacks/unmix.md": "../../no-such-file.py",
+        "README.md": "no-such-folder/",
+    }
+    for page, link in broken.items():
+        with (tmp_path / page).open("a") as text:
+            text.write(f"\n[gone]({link})\n")
     done = build(tmp_path / "mkdocs.yml", tmp_path / "site")
     assert done.returncode != 0
-    assert "no-such-page.md" in done.stderr
+    warnings = [line for line in done.stderr.splitlines() if line.startswith("WARNING")]
+    assert len(warnings) == len(broken)  # nothing else is wrong
+    assert all(any(link.replace("../", "") in line for line in warnings) for link in broken.values())

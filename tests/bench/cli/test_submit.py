@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from bench import ROOT
-from bench.cli.submit import is_touched, refuse_cheating
+from bench.cli.submit import _publish, is_touched, refuse_cheating
 from bench.errors import BenchError, UsageError
 from bench.experiment import suites
 from bench.plugins.registry import Registry
 from bench.records.model import AttackRecord
-from tests.helpers.cli import PLUGINS
+from tests.helpers.cli import PLUGINS, load_records
 from tests.helpers.records import attack_record
 from tests.helpers.sandbox import needs_sandbox
 
@@ -87,3 +87,43 @@ def test_a_typo_and_a_folder_without_history(bench: Run) -> None:
     nowhere = bench("submit", "--dry-run")
     assert nowhere.returncode == 2
     assert "name the attacks to submit" in nowhere.stderr
+
+
+@needs_sandbox
+@pytest.mark.slow
+def test_a_dry_run_ends_with_its_numbers_and_leaves_the_board_as_it_is(bench: Run, tmp_path: Path) -> None:
+    suite = tmp_path / "tiny.toml"
+    suite.write_text(
+        'dataset = "kept-demo"\nencoder = "toy"\ndefense = ["none", "texthide"]\nexamples = 40\ncandidates = 120\n'
+        'attack = ["rss"]\nepochs = 1\ncoverage = 1.0\nsplit = "train"\n'
+    )
+    board = tmp_path / "board"
+    words = ("--plugin", str(PLUGINS / "toy.py"), "--suite", str(suite), "--board", str(board), "--dry-run")
+    done = bench("submit", "rss", *words)
+    assert done.returncode == 0, done.stderr
+    _, _, end = done.stdout.partition("4/4 tables\n")
+    records = load_records(tmp_path / "home" / "results")
+    assert {record["status"] for record in records.values()} == {"ok"}
+    shown = {line.split()[0]: line.split() for line in end.splitlines() if " rss " in line}
+    assert set(shown) == {"none", "texthide"}
+    for record in records.values():
+        recall = record["metrics"]["recall"]
+        row = shown[record["defense"]["label"]]
+        assert row[1:5] == ["rss", "recall", f"{recall['value']:.3f}", f"{recall['random']:.3f}"]
+    assert "40 private examples among 120 candidates" in end
+    assert end.splitlines()[-2].startswith("accepted: 2 records (0 failed), ")
+    assert end.splitlines()[-1] == "dry run: the board was left as it is"
+    assert not board.exists()
+
+
+def test_a_failed_cell_is_shown_below_the_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.board.known.cells", list)
+    failed = sealed().replace(status="failed", error="it broke", seed=1)
+    assert _publish([sealed(), failed], tmp_path / "board", Registry(), dry=True) == 0
+    said = capsys.readouterr().out
+    assert "recall 0.750" in said
+    assert "failed: none × mine seed 1: it broke" in said
+    assert "accepted: 2 records (1 failed)" in said
+    assert not (tmp_path / "board").exists()

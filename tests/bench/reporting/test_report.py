@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,7 +15,9 @@ from pathlib import Path
 import pytest
 
 import bench as hideseek
+from bench.plugins.registry import Registry
 from bench.reporting.figures import look_up
+from bench.reporting.steps import Subject
 from bench.reporting.writing import browser
 from tests.helpers.cli import PLUGINS
 
@@ -107,6 +111,31 @@ def test_the_same_command_again_takes_what_is_on_record(bench: Run, reported: Pa
     assert (reported / "report.html").read_text().startswith(page)
 
 
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Path, warm_cache: None) -> None:
+    command = [sys.executable, "-m", "bench", "report", *SMALL, "--out", str(tmp_path / "r.md")]
+    begun = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert begun.stderr is not None
+    said = ""
+    for line in begun.stderr:
+        said += line
+        if line.startswith("[1/"):
+            begun.send_signal(signal.SIGINT)
+            break
+    said += begun.stderr.read()
+    assert begun.wait() == 130
+    assert "encoding 64 of them to see how fast this machine is\n3 steps: about " in said
+    assert said.endswith("bench: interrupted: what is finished is saved; the same command goes on from there\n")
+    assert not (tmp_path / "r.md").exists()
+    before = {path: path.read_bytes() for path in (tmp_path / "r-records").glob("*.json")}
+    assert before
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"[12] of 2 cells are on record", done.stderr)
+    assert {path: path.read_bytes() for path in before} == before
+    assert "## Verdict" in (tmp_path / "r.md").read_text()
+
+
 def test_the_command_that_repeats_it_stands_on_the_page(made: Path) -> None:
     found = json.loads((made / "report.json").read_text())
     assert found["command"][:4] == ["bench", "report", "--dataset", "demo"]
@@ -121,6 +150,7 @@ def test_a_budget_leaves_steps_out_and_the_page_names_them(bench: Run, tmp_path:
     assert done.returncode == 0, done.stderr
     assert "step 2 of 3, accuracy: left out" in done.stderr
     page = (tmp_path / "r.md").read_text()
+    assert "bench: 2 steps were left out: the same command again goes on with what is missing" in done.stderr
     assert "## Not run" in page
     assert "- accuracy" in page
     assert "not measured" in page
@@ -185,3 +215,22 @@ def test_from_python(made: Path) -> None:
     assert found.html.startswith("<!DOCTYPE html>")
     assert "<iframe" in found._repr_html_()
     assert {record.status for record in found.records} == {"ok"}
+
+
+def test_a_number_of_the_report_is_the_one_that_the_same_question_has_elsewhere(made: Path) -> None:
+    """The very record: data, encoder, public corpus and seed are those of `bench utility` without further words."""
+    reported = {path.stem.rpartition(".")[2] for path in (made / "report-records" / "utility").glob("*.json")}
+    again = hideseek.utility(
+        defense=["none", "dp-ie-gaussian:epsilon=8"], dataset="demo", encoder="toy", plugins=[PLUGINS / "toy.py"],
+        out=made / "report-records", progress=False,
+    )  # fmt: skip
+    assert {record.id for record in again} == reported
+
+
+@pytest.mark.parametrize(
+    ("dataset", "public", "taken"),
+    [("demo:label=sentiment", None, "demo"), ("file:mine.csv", None, "demo"), ("cola", None, "mnli"),
+     ("cola", "imdb", "imdb")],
+)  # fmt: skip
+def test_the_public_corpus_is_the_one_that_the_data_set_names(dataset: str, public: str | None, taken: str) -> None:
+    assert Subject(Registry(), dataset, "minilm", public).public_corpus == taken

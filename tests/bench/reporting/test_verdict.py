@@ -66,6 +66,16 @@ def test_a_guarantee_on_which_nothing_can_be_learnt_is_said_to_be_one() -> None:
     assert "worth having" not in todo
 
 
+def test_a_guarantee_whose_price_is_not_known_is_neither_recommended_nor_called_useless() -> None:
+    attacked = attack_record(SOUND, "unmix", HIDDEN, dataset="sst2", notes=budget(4, 4))
+    _, todo = said([attack_record("none", "unmix", [1.0] * 40, dataset="sst2"), attacked])
+    assert todo.startswith(
+        f"{SOUND}: no attack beats guessing, and the ε holds. What it costs in accuracy was not measured"
+    )
+    assert "Nothing that was tried" not in todo
+    assert "DP-SGD" not in todo
+
+
 def test_of_several_actual_epsilons_after_as_many_encodings_the_largest_counts() -> None:
     some = [attack_record("dp-ie-laplace", a, HIDDEN, notes=budget(1, e), epochs=n)
             for a, e, n in (("rss", 20.0, 1), ("unmix", 27.7, 1), ("xie-hong", 99.0, 50))]  # fmt: skip

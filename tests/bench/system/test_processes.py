@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from bench.system.processes import descendants, is_alive, kill_all, kill_session, peak_mib, process_tree
+from bench.system.processes import descendants, is_alive, kill_all, kill_session, peak_mib, process_tree, uninterrupted
 
 # Starts a child that outlives it if nobody ends it, and says its number.
 PARENT = """import subprocess, sys, time
@@ -79,3 +81,31 @@ def test_a_process_that_ends_while_it_is_looked_at_is_left_out(monkeypatch: pyte
     monkeypatch.setattr(Path, "read_text", read_text)
     assert os.getpid() in process_tree(os.getpid())
     assert os.getpid() in descendants(os.getpid(), 10)
+
+
+def test_ctrl_c_waits_for_the_end_of_a_block_that_must_not_be_interrupted() -> None:
+    done: list[str] = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def block() -> None:
+        with uninterrupted():
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append("inside")
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
+    assert done == ["inside"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_thread_that_gets_no_signals_has_nothing_to_hold_back() -> None:
+    done: list[str] = []
+
+    def block() -> None:
+        with uninterrupted():
+            done.append("inside")
+
+    thread = threading.Thread(target=block)
+    thread.start()
+    thread.join()
+    assert done == ["inside"]

@@ -115,8 +115,8 @@ const fill = (cell) => {
   const line = ([name, value, low, high, chance]) => [named(name), number(value), range(low, high), exact(chance)];
   $("detail").replaceChildren(
     el(
-      "header",
-      {},
+      "div",
+      { class: "head" },
       el("h2", { id: "detail-title" }, el("span", { class: "code" }, cell.attack), " on ", el("span", { class: "code" }, cell.defense)),
       el("button", { type: "button", class: "close", "aria-label": "Close" }, "✕"),
       el("p", {}, `${cell.dataset} · ${cell.encoder}`),
