@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench import ROOT
 from bench.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ def show(name: str, results: PathLike | None = None) -> StoredRecord:
     """A record by its id, the beginning of its id, or its file; looked for in results/ and in the published ones."""
     from bench.board.commands import repeat_command
 
-    path, record = find(name, [Path(results)] if results is not None else [RESULTS, PUBLISHED])
+    published = PUBLISHED if PUBLISHED.is_dir() else ROOT / PUBLISHED  # a checkout's are found from any folder
+    path, record = find(name, [Path(results)] if results is not None else [RESULTS, published])
     return StoredRecord(record, path, repeat_command([record], path))
 
 

@@ -118,7 +118,7 @@ def _check_sizes(given: Mapping[str, Any]) -> None:
     """A suite that others' attacks are run on says how much is attacked: an attack that chose its own corpus could
     choose one that holds nothing but the answers."""
     if missing := [size for size in FIXED if size not in given]:
-        raise UsageError(f"a suite for submitted attacks fixes every size: {', '.join(missing)} is missing")
+        raise UsageError(f"a suite for submitted attacks fixes every size; missing: {', '.join(missing)}")
 
 
 @contextmanager

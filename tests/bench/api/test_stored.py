@@ -37,6 +37,12 @@ def test_a_record_is_found_by_the_beginning_of_its_id(tmp_path: Path) -> None:
         bench.show("zzz", results=tmp_path)
 
 
+def test_a_published_record_is_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = next((bench.ROOT / "leaderboards" / "records").glob("*.json"))
+    monkeypatch.chdir(tmp_path)
+    assert bench.show(path.stem.rpartition(".")[2]).path == path
+
+
 def test_boards_are_written_and_checked(tmp_path: Path) -> None:
     results, out = tmp_path / "results", tmp_path / "board"
     write_records(results, attack_record("none", suites={"mine": 1}))
