@@ -19,7 +19,15 @@ from tests.hostile.targets import KINDS, call, workplace
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 # Inputs of each kind, in a few seconds.
-MANY = {"weights": 10, "releases": 60, "commands": 40, "suites": 40, "records": 60, "other commands": 60}
+MANY = {
+    "weights": 10,
+    "releases": 60,
+    "commands": 40,
+    "suites": 40,
+    "records": 60,
+    "other commands": 60,
+    "environment": 60,
+}
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

@@ -20,6 +20,7 @@ from bench.reporting.figures import look_up
 from bench.reporting.steps import Subject
 from bench.reporting.writing import browser
 from tests.helpers.cli import PLUGINS
+from tests.helpers.processes import heed_ctrl_c
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 RECIPE = Path(__file__).parent / "recipe.toml"
@@ -114,7 +115,7 @@ def test_the_same_command_again_takes_what_is_on_record(bench: Run, reported: Pa
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Path, warm_cache: None) -> None:
     command = [sys.executable, "-m", "bench", "report", *SMALL, "--out", str(tmp_path / "r.md")]
-    begun = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    begun = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, preexec_fn=heed_ctrl_c)
     assert begun.stderr is not None
     said = ""
     for line in begun.stderr:
