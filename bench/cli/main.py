@@ -59,8 +59,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     args = arguments.parse(parser(), argv)
     from bench.cli import logs
+    from bench.system.processes import keep_interrupts
 
     logs.attach()
+    keep_interrupts()
     try:
         status: int = args.call(args)
         return status

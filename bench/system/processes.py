@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 
 def is_alive(pid: int) -> bool:
@@ -109,3 +112,25 @@ def uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if came:
         raise KeyboardInterrupt
+
+
+def keep_interrupts() -> None:
+    """Python prints a Ctrl-C that comes while an object is being deleted, such as a file's lock, and goes on as if
+    nothing had been: let it come again."""
+    if sys.unraisablehook is not _unraisable:
+        _hooks[:] = [sys.unraisablehook]
+        sys.unraisablehook = _unraisable
+
+
+_hooks: list[Any] = []
+# Seconds after which the deletion is over.
+_AGAIN = 0.05
+
+
+def _unraisable(lost: Any) -> None:
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        _hooks[0](lost)
+        return
+    again = threading.Timer(_AGAIN, _thread.interrupt_main)
+    again.daemon = True
+    again.start()

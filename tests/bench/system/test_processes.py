@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench.system.processes import descendants, is_alive, kill_all, kill_session, peak_mib, process_tree, uninterrupted
+from tests.helpers.processes import heed_ctrl_c
 
 # Starts a child that outlives it if nobody ends it, and says its number.
 PARENT = """import subprocess, sys, time
@@ -109,3 +110,25 @@ def test_a_thread_that_gets_no_signals_has_nothing_to_hold_back() -> None:
     thread.start()
     thread.join()
     assert done == ["inside"]
+
+
+def test_ctrl_c_while_an_object_is_deleted_is_not_lost() -> None:
+    code = """
+import os, signal, time
+from bench.system.processes import keep_interrupts
+class Deleted:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+keep_interrupts(), keep_interrupts()
+try:
+    Deleted()
+    time.sleep(5)
+except KeyboardInterrupt:
+    print("heard")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, preexec_fn=heed_ctrl_c
+    )
+    assert done.stdout == "heard\n"
+    assert done.stderr == ""
