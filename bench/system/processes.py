@@ -1,4 +1,4 @@
-"""Other processes: whether they are alive, their descendants, their peak memory."""
+"""Other processes: whether they are alive, their descendants, their peak memory; and when this one hears Ctrl-C."""
 
 from __future__ import annotations
 

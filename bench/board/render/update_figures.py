@@ -19,10 +19,9 @@ Found = dict[str, dict[float, BoardCell]]
 def draw(board: Board) -> dict[str, bytes] | None:
     cells = [cell for cell in board.cells if "updates" in cell.sees and leak(cell) is not None]
     panels: list[tuple[tuple[str, str], str, Found]] = []
-    axes = (("texthide: sentences in the batch", by_batch), ("dp-sgd: noise in units of the clipping bound", by_noise))
-    for xlabel, of in axes:
-        for place in places(cells, 1):
-            found = of([cell for cell in cells if cell.place == place])
+    for place in places(cells, 1):
+        here = [cell for cell in cells if cell.place == place]
+        for xlabel, found in (by_batch(here), by_noise(here)):
             if len({x for line in found.values() for x in line}) > 1:
                 panels.append((place, xlabel, found))
     if not panels:
@@ -46,27 +45,35 @@ def draw(board: Board) -> dict[str, bytes] | None:
     return rendered(put, 4.6 * len(panels), 2.7)
 
 
-def by_batch(cells: list[BoardCell]) -> Found:
-    """Of each attack on TextHide, with what else was said of the update."""
+def by_batch(cells: list[BoardCell]) -> tuple[str, Found]:
+    """Of each attack on the defense that was measured with most sizes, with what else was said of the update."""
+    sizes: dict[str, set[str]] = defaultdict(set)
+    for cell in cells:
+        if (size := _BATCH.search(cell.protocol)) and _noise(cell) is None:
+            sizes[cell.defense].add(size[1])
+    shown = min(sizes, key=lambda defense: (-len(sizes[defense]), defense), default="")
 
     def line(cell: BoardCell) -> tuple[str, float] | None:
         size = _BATCH.search(cell.protocol)
-        if not size or cell.defense != "texthide":
+        if not size or cell.defense != shown:
             return None
         return f"{cell.attack}{', ' + size[2] if size[2] else ''}", float(size[1])
 
-    return _lines(cells, line)
+    return f"{one_line(shown, 40)}: sentences in the batch", _lines(cells, line)
 
 
-def by_noise(cells: list[BoardCell]) -> Found:
-    """Of each attack on dp-sgd, whatever stands before it; where two cells meet, the stronger one."""
+def by_noise(cells: list[BoardCell]) -> tuple[str, Found]:
+    """Of each attack on an update with noise, whatever else hides it; where two cells meet, the stronger one."""
 
     def line(cell: BoardCell) -> tuple[str, float] | None:
-        name, options = parse_label(cell.defense)
-        noise = number(options.get("noise"))
-        return None if name != "dp-sgd" or noise is None else (cell.attack, noise)
+        noise = _noise(cell)
+        return None if noise is None else (cell.attack, noise)
 
-    return _lines(cells, line)
+    return "noise on the update, in units of the clipping bound", _lines(cells, line)
+
+
+def _noise(cell: BoardCell) -> float | None:
+    return number(parse_label(cell.defense)[1].get("noise"))
 
 
 def _lines(cells: list[BoardCell], line: Callable[[BoardCell], tuple[str, float] | None]) -> Found:

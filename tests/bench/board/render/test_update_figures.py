@@ -22,7 +22,8 @@ CELLS = [
 
 
 def test_lines_are_of_one_attack_and_one_kind_of_update() -> None:
-    lines = update_figures.by_batch(CELLS)
+    label, lines = update_figures.by_batch(CELLS)
+    assert label == "texthide: sentences in the batch"
     assert {name: [(x, c.value) for x, c in line.items()] for name, line in lines.items()} == {
         "span": [(32.0, 0.9), (8.0, 1.0)],
         "span, dropout=0.4": [(32.0, 0.8)],
@@ -30,7 +31,7 @@ def test_lines_are_of_one_attack_and_one_kind_of_update() -> None:
 
 
 def test_noise_has_its_default_and_the_stronger_cell_counts() -> None:
-    (line,) = update_figures.by_noise(CELLS).values()
+    (line,) = update_figures.by_noise(CELLS)[1].values()
     assert {x: c.value for x, c in line.items()} == {0.01: 0.5, 1.0: 0.1}
 
 
