@@ -46,5 +46,6 @@ def scene_and_view(cell: Cell, folder: Path) -> tuple[CellSetup, view.View]:
     """The scene of a cell, and what its attack sees of it."""
     found = rounds.scene(cell, device="cpu", progress=quiet)
     folder.mkdir()
-    view.write(folder, cell.sees, surfaces.build(cell.sees, rounds.client_of(cell, found)), corpus=found.corpus)
+    released = surfaces.build(cell.sees, rounds.client_of(cell, found))
+    view.write(folder, cell.sees, released, corpus=found.corpus, public=found.public)
     return found, view.View(folder)

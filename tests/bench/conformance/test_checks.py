@@ -32,6 +32,7 @@ OTHERS = {
     "unmix-blind": ("unmix-blind:rounds=3", "none", "instahide"),
     "span": ("span",),
     "span-blind": ("span-blind",),
+    "film": ("film",),
     "token-rows": ("token-rows",),
     "unmix-cross": ("unmix-cross:rounds=3", "instahide-cross"),
     "average": ("average", "mix-only", "instahide"),
