@@ -37,7 +37,7 @@ Stage = Callable[[str], None]
 
 def sizes_of(
     defense: Any,
-    game: Literal["pair", "canaries"],
+    game: Literal["pair", "canaries", "updates"],
     examples: int | None = None,
     canaries: int | None = None,
     epochs: int | None = None,
@@ -52,14 +52,37 @@ def sizes_of(
     if game == "pair":
         examples = examples or max(1, int(getattr(defense, "k", 1)))
         return AuditSizes(game=game, examples=examples, epochs=epochs or 50, trials=trials or 20_000, delta=delta)
+    if game == "updates":
+        return _of_updates(defense, examples, epochs, trials, delta)
     return AuditSizes(game=game, examples=canaries or 1000, epochs=epochs or 50, delta=delta)
+
+
+def _of_updates(
+    defense: Any, examples: int | None, epochs: int | None, trials: int | None, delta: float | None
+) -> AuditSizes:
+    """A batch, and rounds in which it is there: those over which the defense accounts."""
+    inner = defense
+    while hasattr(inner, "inner"):
+        inner = inner.inner
+    mixed = max(1, int(getattr(inner, "k", 1)))
+    return AuditSizes(
+        game="updates",
+        examples=examples or mixed,
+        epochs=epochs or int(getattr(defense, "rounds", 1)),
+        # Where a batch is mixed anew, every run takes gradients of its own.
+        trials=trials or (20_000 if mixed == 1 else 1_000),
+        delta=delta,
+    )
 
 
 def execute(trial: Trial, about: AuditRecord, *, device: str, stage: Stage) -> AuditRecord:
     """`about` describes the audit. A failure is a record with its reason."""
+    from bench.experiment import audit_updates  # which takes from here what both kinds of audits need
+
     began = time.perf_counter()
+    audited = audit_updates.measure if about.protocol.game == "updates" else measure
     try:
-        found = measure(trial, about.protocol, device=device, stage=stage)
+        found = audited(trial, about.protocol, device=device, stage=stage)
     except OSError:
         raise  # the machine's fault, such as a full disk: the run must stop
     except Exception as error:
