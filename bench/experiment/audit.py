@@ -80,15 +80,28 @@ def execute(trial: Trial, about: AuditRecord, *, device: str, stage: Stage) -> A
     from bench.experiment import audit_updates  # which takes from here what both kinds of audits need
 
     began = time.perf_counter()
-    audited = audit_updates.measure if about.protocol.game == "updates" else measure
     try:
-        found = audited(trial, about.protocol, device=device, stage=stage)
+        if about.protocol.game == "updates":
+            check_sent(trial.defense.plugin)
+            found = audit_updates.measure(trial, about.protocol, device=device, stage=stage)
+        else:
+            found = measure(trial, about.protocol, device=device, stage=stage)
     except OSError:
         raise  # the machine's fault, such as a full disk: the run must stop
     except Exception as error:
         reason = str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
         return about.replace(status="failed", error=reason)
     return about.replace(**found, cost=about.cost.replace(attack_s=round(time.perf_counter() - began, 2)))
+
+
+def check_sent(defense: Any) -> None:
+    """Noise without bounds, or beyond those of the numbers that are sent, would end in no number at all."""
+    if not hasattr(defense, "altered"):
+        return
+    with np.errstate(all="ignore"):
+        noise = defense.altered("probe", np.zeros(1000, np.float32), 1, np.random.default_rng(0))
+        if not np.isfinite(np.square(noise)).all():
+            raise UsageError("what is sent is not finite, and cannot be audited: give smaller options")
 
 
 def measure(trial: Trial, sizes: AuditSizes, *, device: str, stage: Stage) -> dict[str, Any]:

@@ -105,6 +105,7 @@ def test_what_cannot_be_audited_is_said_in_one_line(bench: Run, words: tuple[str
     assert done.returncode == code, done.stderr + done.stdout
     assert said in (done.stdout + done.stderr).replace("\n", " ")
     assert "Traceback" not in done.stderr
+    assert "Warning" not in done.stderr
 
 
 def test_a_suite_of_attacks_is_not_one_of_audits(bench: Run) -> None:
@@ -164,6 +165,8 @@ def test_rounds_of_an_audit_are_those_that_the_claim_is_for(bench: Run, tiny: tu
         (("--defense", "odd-claim-of-updates"), "claims ε = inf: no experiment can refute that; give it a finite ε"),
         (("--defense", "odd-claim-of-updates:claim=bare"), "claims ε = 1 without a δ: its notes need nominal.delta"),
         (("--defense", "dp-sgd", "--delta", "1e-3"), "claims its ε at δ = 1e-05; leave --delta out"),
+        (("--defense", "dp-sgd:noise=inf"), "what is sent is not finite"),
+        (("--defense", "dp-sgd:clip=1e30"), "what is sent is not finite"),
         (("--defense", "dp-sgd", "--examples", "500"), "different examples: lower --examples"),
         (("--defense", "release-once", "--game", "updates", "--public", "demo"), "take --training frozen"),
         (("--defense", "none", "--game", "updates", *TOY[:2]), "has no folder of weights, so it has no updates"),
@@ -174,3 +177,4 @@ def test_updates_that_cannot_be_audited(bench: Run, tiny: tuple[str, ...], words
     assert done.returncode in (1, 2), done.stderr + done.stdout
     assert said in (done.stdout + done.stderr).replace("\n", " ")
     assert "Traceback" not in done.stderr
+    assert "Warning" not in done.stderr
