@@ -87,17 +87,35 @@ def with_other_words(
     return {r: round(float(np.mean(some)), 3) for r, some in found.items()}
 
 
+def public_alone(words: str, texts: list[str], vectors: Any, dev: Any, labels: Any) -> float:
+    """What the direction of words reaches on a task of two classes (the second one is named first) without any of its
+    examples: the threshold is the middle between public sentences with words of either class."""
+    held = [{*re.findall(r"\w+", text.lower())} for text in texts]
+    found = np.array([[bool({*group.split("+")} & some) for group in words.split("/")] for some in held])
+    alone = found & (found.sum(axis=1, keepdims=True) == 1)
+    frame = ReleaseOnce(r=1, words=words).frame(Corpus(texts, vectors))
+    first, second = (frame.points(vectors[rows]).mean() for rows in alone.T)
+    answers = (frame.points(dev)[:, 0] - (first + second) / 2) * (first - second) > 0
+    return float((answers == (labels == 1)).mean())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sentences", type=int, default=4000)
     parser.add_argument("--examples", type=int, default=30_000)
     parser.add_argument("--encoder", default="minilm:pooling=mean")
     parser.add_argument("--words", default="", help="choose r for these words, as great+good/bad+awful")
+    parser.add_argument("--task", default="", help="with --words: what they reach on its dev set without its examples")
     args = parser.parse_args()
     registry = Registry()
     texts = load(registry.make("dataset", f"imdb:limit={args.sentences}"), "public")[0].texts
     encoder = registry.make("encoder", args.encoder)
     vectors = encode_texts(encoder, "encoder", texts, "cpu", lambda said: None)
+    if args.task:
+        task = load(registry.make("dataset", args.task), "dev")[0]
+        dev = encode_texts(encoder, "encoder", task.texts, "cpu", lambda said: None)
+        print(f"{args.task}: {public_alone(args.words, texts, vectors, dev, np.asarray(task.labels)):.3f}")
+        return
     rng = np.random.default_rng(19)
     taught = rng.random(len(texts)) < 0.7
     public = Corpus([], vectors[taught])
