@@ -263,7 +263,7 @@ class AuditRequest(Request):
     epochs: int | None = None
     """encodings of each example, 50 by default; of updates, rounds, by default those that the defense accounts for"""
     trials: int | None = None
-    """runs of each of two neighbouring data sets; 20,000 by default, 1,000 of updates of a defense that mixes"""
+    """runs of each of two neighbouring data sets; 20,000 by default, of updates of a defense that mixes 1,000 or 300"""
     delta: float | None = None
     """for defenses that claim no ε; 1e-5 by default. A claim has a δ of its own"""
     public: str | None = None

@@ -44,7 +44,7 @@ def add(commands: Any) -> None:
         type=int,
         metavar="N",
         help="pair, updates: runs of each data set or batch "
-        "(default: 20,000; for updates of a defense that mixes 1,000)",
+        "(default: 20,000; for updates of a defense that mixes 1,000 or 300)",
     )
     audit.add_argument("--canaries", type=int, metavar="N", help="canaries: how many (default: 1,000)")
     audit.add_argument("--delta", type=float, metavar="P", help="for defenses that claim no ε (default: 1e-5)")

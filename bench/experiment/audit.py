@@ -65,12 +65,13 @@ def _of_updates(
     while hasattr(inner, "inner"):
         inner = inner.inner
     mixed = max(1, int(getattr(inner, "k", 1)))
+    clips = hasattr(defense, "altered") and defense.clip
     return AuditSizes(
         game="updates",
         examples=examples or mixed,
         epochs=epochs or int(getattr(defense, "rounds", 1)),
-        # Where a batch is mixed anew, every run takes gradients of its own.
-        trials=trials or (20_000 if mixed == 1 else 1_000),
+        # Where a batch is mixed anew, every run takes gradients of its own: of the head, or of all that is sent.
+        trials=trials or (20_000 if mixed == 1 else 1_000 if clips else 300),
         delta=delta,
     )
 
