@@ -60,17 +60,62 @@ def with_words(words: str, epsilon: float, texts: list[str], vectors: Any, examp
     return {r: round(float(np.mean([reached(defense, *task) for _ in range(2)])), 3) for r, defense in some.items()}
 
 
+def with_other_words(
+    words: str, epsilon: float, texts: list[str], vectors: Any, examples: int, rng: Any
+) -> dict[int, float]:
+    """What directions of half of the words reach on sentences that hold only the other half: a task is never known by
+    the very words that one thinks of."""
+    found: dict[int, list[float]] = {r: [] for r in (1, 4, 8, 16, 32)}
+    held = [{*re.findall(r"\w+", text.lower())} for text in texts]
+    for _ in range(2):
+        halves: list[list[list[str]]] = [[], []]
+        for group in words.split("/"):
+            shuffled = [str(word) for word in rng.permutation(group.split("+"))]
+            halves[0].append(shuffled[::2])
+            halves[1].append(shuffled[1::2])
+        for known, unknown in (halves, halves[::-1]):
+            named = np.array([any({*group} & some for group in known) for some in held])
+            other = np.array([[bool({*group} & some) for group in unknown] for some in held])
+            task = ~named & (other.sum(axis=1) == 1)
+            # The corpus holds none of the task's sentences.
+            public = Corpus([text for text, asked in zip(texts, task, strict=True) if not asked], vectors[~task])
+            taught = rng.random(int(task.sum())) < 0.6
+            said = "/".join("+".join(group) for group in known)
+            for r, some in found.items():
+                defense = ReleaseOnce(epsilon=epsilon, r=r, words=said)
+                some.append(reached(defense, vectors[task], other[task, 1], taught, public, examples, rng))
+    return {r: round(float(np.mean(some)), 3) for r, some in found.items()}
+
+
+def public_alone(words: str, texts: list[str], vectors: Any, dev: Any, labels: Any) -> float:
+    """What the direction of words reaches on a task of two classes (the second one is named first) without any of its
+    examples: the threshold is the middle between public sentences with words of either class."""
+    held = [{*re.findall(r"\w+", text.lower())} for text in texts]
+    found = np.array([[bool({*group.split("+")} & some) for group in words.split("/")] for some in held])
+    alone = found & (found.sum(axis=1, keepdims=True) == 1)
+    frame = ReleaseOnce(r=1, words=words).frame(Corpus(texts, vectors))
+    first, second = (frame.points(vectors[rows]).mean() for rows in alone.T)
+    answers = (frame.points(dev)[:, 0] - (first + second) / 2) * (first - second) > 0
+    return float((answers == (labels == 1)).mean())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sentences", type=int, default=4000)
     parser.add_argument("--examples", type=int, default=30_000)
     parser.add_argument("--encoder", default="minilm:pooling=mean")
     parser.add_argument("--words", default="", help="choose r for these words, as great+good/bad+awful")
+    parser.add_argument("--task", default="", help="with --words: what they reach on its dev set without its examples")
     args = parser.parse_args()
     registry = Registry()
     texts = load(registry.make("dataset", f"imdb:limit={args.sentences}"), "public")[0].texts
     encoder = registry.make("encoder", args.encoder)
     vectors = encode_texts(encoder, "encoder", texts, "cpu", lambda said: None)
+    if args.task:
+        task = load(registry.make("dataset", args.task), "dev")[0]
+        dev = encode_texts(encoder, "encoder", task.texts, "cpu", lambda said: None)
+        print(f"{args.task}: {public_alone(args.words, texts, vectors, dev, np.asarray(task.labels)):.3f}")
+        return
     rng = np.random.default_rng(19)
     taught = rng.random(len(texts)) < 0.7
     public = Corpus([], vectors[taught])
@@ -85,6 +130,8 @@ def main() -> None:
     if args.words:
         for epsilon in BUDGETS:
             print(f"ε = {epsilon:g}:", with_words(args.words, epsilon, texts, vectors, args.examples, rng), flush=True)
+            other = with_other_words(args.words, epsilon, texts, vectors, args.examples, rng)
+            print(f"ε = {epsilon:g}, other words:", other, flush=True)
         return
 
     for epsilon in BUDGETS:

@@ -30,7 +30,7 @@ Name = str | Any
 Names = Name | Iterable[Name] | None
 PathLike = str | os.PathLike[str]
 
-GAMES = ("pair", "canaries")
+GAMES = ("pair", "canaries", "updates")
 # A third of a year, and a pebibyte: what is beyond was mistyped, and no clock or limit of the system can hold it.
 LONGEST_S, MOST_MIB = 10_000_000, 1 << 30
 
@@ -255,15 +255,15 @@ class AuditRequest(Request):
     """Every defense, put to one game or both."""
 
     game: str | Iterable[str] | None = None
-    """pair, canaries; both by default"""
+    """pair, canaries, updates; by default the first two, and for a defense of updates the last"""
     examples: int | None = None
-    """examples of each of two neighbouring data sets; by default as many as the defense mixes"""
+    """examples of each of two neighbouring data sets or batches; by default as many as the defense mixes"""
     canaries: int | None = None
     """canaries of the one run; 1,000 by default"""
     epochs: int | None = None
-    """encodings of each example; 50 by default"""
+    """encodings of each example, 50 by default; of updates, rounds, by default those that the defense accounts for"""
     trials: int | None = None
-    """runs of each of two neighbouring data sets; 20,000 by default"""
+    """runs of each of two neighbouring data sets; 20,000 by default, of updates of a defense that mixes 1,000 or 300"""
     delta: float | None = None
     """for defenses that claim no ε; 1e-5 by default. A claim has a δ of its own"""
     public: str | None = None
@@ -273,14 +273,18 @@ class AuditRequest(Request):
         from bench.experiment.cells import trials
 
         self.check()
-        games = listed(self.game) or list(GAMES)
+        games = listed(self.game)
         if self.suite is not None:
             named = {**self.axes(), "game": self.game, **self._sizes()}
             self._alone([name for name, value in named.items() if value is not None], "audits")
             wanted = suites.audits_from_suite(self.registry, os.fspath(self.suite))
         else:
             some = trials(self.registry, self.axes(), public=self.public or "")
-            wanted = [(trial, {"game": game, **self._sizes()}) for trial in some for game in games]
+            wanted = [
+                (trial, {"game": game, **self._sizes()})
+                for trial in some
+                for game in games or _games(trial.defense.plugin)
+            ]
         from bench.experiment.audit import sizes_of
         from bench.scheduling.tasks import AuditTask
 
@@ -304,6 +308,11 @@ class AuditRequest(Request):
             raise UsageError(f"--delta {self.delta}: a probability below 1 was expected")
         if self.public:
             self.registry.get("dataset", split(self.public)[0])
+
+
+def _games(defense: Any) -> tuple[str, ...]:
+    """What a defense is put to where nobody says: it is one of updates, or of encodings."""
+    return ("updates",) if hasattr(defense, "altered") else ("pair", "canaries")
 
 
 def listed(value: Any) -> list[Any] | None:

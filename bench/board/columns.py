@@ -173,8 +173,9 @@ UTILITY: tuple[Column[UtilityLine], ...] = (
 
 AUDITS: tuple[Column[AuditRow], ...] = (
     Column("defense", "defense", "the defense, with the options that differ from its defaults", lambda a: a.defense),
-    Column("protocol", "game", "pair: two neighbouring data sets; canaries: one run; examples × encodings of each, "
-           "runs of each of the two data sets", lambda a: a.protocol),
+    Column("protocol", "game", "pair: two neighbouring data sets; canaries: one run; updates: what is sent of two "
+           "neighbouring batches; examples × encodings of each, or × rounds; runs of each of the two",
+           lambda a: a.protocol),
     Column("claimed", "ε claimed", "what the defense promises", lambda a: a.claimed, formats.bound, "–", numeric=True),
     Column("actual", "ε actual", "what an accountant finds", lambda a: a.actual, formats.bound, "–", numeric=True),
     Column("audited", "ε audited", "the ε that the experiment shows to be the least, with 95 % confidence in each of "

@@ -16,7 +16,8 @@ def add(commands: Any) -> None:
         help="an experimental lower bound on a defense's ε",
         description="Tells apart what the defense promises to keep apart, and turns that into a lower bound on its ε, "
         "with 95 % confidence: refuted if it is above the claim. Game pair: two neighbouring data sets in many runs. "
-        "Game canaries: one run, in which for every canary one of two sentences was drawn.",
+        "Game canaries: one run, in which for every canary one of two sentences was drawn. Game updates: what a client "
+        "sends in training, of two neighbouring batches in many runs.",
         epilog="Exit status: 0 audited, whatever the verdict; 1 some audit failed; 2 usage.",
     )
     audit.add_argument("--defense", action="append", metavar="NAME[:OPTIONS]", help="repeat for several")
@@ -24,11 +25,27 @@ def add(commands: Any) -> None:
     audit.add_argument("--encoder", action="append", metavar="NAME", help="default: minilm")
     audit.add_argument("--seed", type=int, nargs="+", action="extend", metavar="N", help="default: 0")
     audit.add_argument("--suite", metavar="FILE", help="audits from a TOML file or a suite of the project")
-    audit.add_argument("--game", action="append", metavar="NAME", help="pair, canaries; default: both")
-    audit.add_argument("--epochs", type=int, metavar="N", help="encodings of each example (default: 50)")
-    few = "pair: examples of each data set (default: as many as are mixed)"
+    audit.add_argument(
+        "--game",
+        action="append",
+        metavar="NAME",
+        help="pair, canaries, updates; default: the first two, or updates for a defense of those",
+    )
+    audit.add_argument(
+        "--epochs",
+        type=int,
+        metavar="N",
+        help="encodings of each example (default: 50); updates: rounds (default: those that the defense accounts for)",
+    )
+    few = "pair, updates: examples of each data set or batch (default: as many as are mixed)"
     audit.add_argument("--examples", type=int, metavar="N", help=few)
-    audit.add_argument("--trials", type=int, metavar="N", help="pair: runs of each data set (default: 20,000)")
+    audit.add_argument(
+        "--trials",
+        type=int,
+        metavar="N",
+        help="pair, updates: runs of each data set or batch "
+        "(default: 20,000; for updates of a defense that mixes 1,000 or 300)",
+    )
     audit.add_argument("--canaries", type=int, metavar="N", help="canaries: how many (default: 1,000)")
     audit.add_argument("--delta", type=float, metavar="P", help="for defenses that claim no ε (default: 1e-5)")
     audit.add_argument("--public", metavar="NAME", help="public corpus, where a defense wants one")

@@ -37,7 +37,7 @@ Stage = Callable[[str], None]
 
 def sizes_of(
     defense: Any,
-    game: Literal["pair", "canaries"],
+    game: Literal["pair", "canaries", "updates"],
     examples: int | None = None,
     canaries: int | None = None,
     epochs: int | None = None,
@@ -52,20 +52,57 @@ def sizes_of(
     if game == "pair":
         examples = examples or max(1, int(getattr(defense, "k", 1)))
         return AuditSizes(game=game, examples=examples, epochs=epochs or 50, trials=trials or 20_000, delta=delta)
+    if game == "updates":
+        return _of_updates(defense, examples, epochs, trials, delta)
     return AuditSizes(game=game, examples=canaries or 1000, epochs=epochs or 50, delta=delta)
+
+
+def _of_updates(
+    defense: Any, examples: int | None, epochs: int | None, trials: int | None, delta: float | None
+) -> AuditSizes:
+    """A batch, and rounds in which it is there: those over which the defense accounts."""
+    inner = defense
+    while hasattr(inner, "inner"):
+        inner = inner.inner
+    mixed = max(1, int(getattr(inner, "k", 1)))
+    clips = hasattr(defense, "altered") and defense.clip
+    return AuditSizes(
+        game="updates",
+        examples=examples or mixed,
+        epochs=epochs or int(getattr(defense, "rounds", 1)),
+        # Where a batch is mixed anew, every run takes gradients of its own: of the head, or of all that is sent.
+        trials=trials or (20_000 if mixed == 1 else 1_000 if clips else 300),
+        delta=delta,
+    )
 
 
 def execute(trial: Trial, about: AuditRecord, *, device: str, stage: Stage) -> AuditRecord:
     """`about` describes the audit. A failure is a record with its reason."""
+    from bench.experiment import audit_updates  # which takes from here what both kinds of audits need
+
     began = time.perf_counter()
     try:
-        found = measure(trial, about.protocol, device=device, stage=stage)
+        if about.protocol.game == "updates":
+            check_sent(trial.defense.plugin)
+            found = audit_updates.measure(trial, about.protocol, device=device, stage=stage)
+        else:
+            found = measure(trial, about.protocol, device=device, stage=stage)
     except OSError:
         raise  # the machine's fault, such as a full disk: the run must stop
     except Exception as error:
         reason = str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
         return about.replace(status="failed", error=reason)
     return about.replace(**found, cost=about.cost.replace(attack_s=round(time.perf_counter() - began, 2)))
+
+
+def check_sent(defense: Any) -> None:
+    """Noise without bounds, or beyond those of the numbers that are sent, would end in no number at all."""
+    if not hasattr(defense, "altered"):
+        return
+    with np.errstate(all="ignore"):
+        noise = defense.altered("probe", np.zeros(1000, np.float32), 1, np.random.default_rng(0))
+        if not np.isfinite(np.square(noise)).all():
+            raise UsageError("what is sent is not finite, and cannot be audited: give smaller options")
 
 
 def measure(trial: Trial, sizes: AuditSizes, *, device: str, stage: Stage) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def describe_audit(trial: Trial, sizes: AuditSizes) -> AuditRecord:
             f"{trial.dataset.name} has {available:,} different examples, and {sizes.examples:,} canaries are drawn "
             f"from two each: lower --canaries to {available // 2:,}"
         )
-    if sizes.game == "pair" and sizes.examples + FEWEST > available:
+    if sizes.game != "canaries" and sizes.examples + FEWEST > available:
         raise UsageError(f"{trial.dataset.name} has {available:,} different examples: lower --examples")
     about = {**_about(trial, ["train"]), "protocol": sizes.to_dict()}
     about["dataset"] |= {"size": len(train)}

@@ -59,6 +59,7 @@ FINETUNING = (
 
 
 AUDIT = ("bench.experiment.audit:measure",)
+AUDIT_OF_UPDATES = ("bench.experiment.audit_updates:measure",)
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,8 @@ def entry_points(record: Record, find: Find) -> dict[str, tuple[str, ...]]:
     if from_record(getattr(record, "training", None)):
         found["training"] = FINETUNING
     if isinstance(record, AuditRecord):
-        return {**found, "audit": (*AUDIT, *modalities.entry_points(modality, *ENCODING))}
+        played = AUDIT_OF_UPDATES if record.protocol.game == "updates" else AUDIT
+        return {**found, "audit": (*played, *modalities.entry_points(modality, *ENCODING))}
     if not isinstance(record, AttackRecord):
         head = getattr(record, "training", {}).get("head")
         entry = TRAINING if head is None else PICTURES if head == NET else OWN_HEAD

@@ -66,7 +66,7 @@ def build(
     public = None if cell.public is None else setup.load(cell.public.plugin, "public")[0].texts
     progress("loading the model")
     words = (cell.defense.name, cell.defense.options, fingerprint, protocol.drawn_by(), *secret)
-    made = _round(cell, private, _targets(data, private), public, protocol, words, device, model)
+    made = client_round(cell, private, targets_of(data, private), public, protocol, words, device, model)
     n = len(private)
     # Which sentence stands where in its batch says nothing: one item for each sentence, its own.
     key = Key(np.arange(n), np.arange(n)[:, None], np.ones((n, 1), np.float32))
@@ -78,7 +78,7 @@ def build(
     return CellSetup(truth, client, corpus, shown, 0.0, _no_oracle)
 
 
-def _round(
+def client_round(
     cell: Cell,
     private: Examples,
     targets: Floats,
@@ -158,7 +158,7 @@ def _weights(encoder: Any, architecture: Architecture) -> tuple[dict[str, Any], 
     return {**values, **learnt}, head
 
 
-def _targets(data: Examples, private: Examples) -> Floats:
+def targets_of(data: Examples, private: Examples) -> Floats:
     """What the client trains on: scores of a regression as the training scales them."""
     if private.classes:
         return private.targets()

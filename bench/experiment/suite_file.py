@@ -40,7 +40,7 @@ def _not_negative(value: int) -> int:
 
 Names = Annotated[list[str], BeforeValidator(_listed), AfterValidator(_not_empty)]
 Seeds = Annotated[list[int], BeforeValidator(_listed), AfterValidator(_not_empty)]
-Games = Annotated[list[Literal["pair", "canaries"]], BeforeValidator(_listed), AfterValidator(_not_empty)]
+Games = Annotated[list[Literal["pair", "canaries", "updates"]], BeforeValidator(_listed), AfterValidator(_not_empty)]
 Positive = Annotated[int, AfterValidator(_positive)]
 NotNegative = Annotated[int, AfterValidator(_not_negative)]
 

@@ -294,13 +294,13 @@ class UtilityRecord(Record):
 class AuditSizes(Part):
     """The protocol of an audit: which game, and how much was played."""
 
-    game: Literal["pair", "canaries"]
+    game: Literal["pair", "canaries", "updates"]
     examples: int
-    """examples of each data set: the one that differs and its partners, or all canaries"""
+    """examples of each data set or batch: the one that differs and its partners; or all canaries"""
     epochs: int
-    """encodings of each"""
+    """encodings of each, or rounds of training"""
     trials: int | None = None
-    """runs of each of two neighbouring data sets"""
+    """runs of each of two neighbouring data sets or batches"""
     delta: float | None = None
     """at which a defense that claims no ε is audited"""
 

@@ -13,6 +13,8 @@ import bench as hideseek
 from bench.records import store
 from bench.records.model import AuditRecord
 from tests.helpers.cli import PLUGINS
+from tests.helpers.rounds import write_sentences
+from tests.helpers.tiny_models import save_tiny
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 TOY = ("--encoder", "toy:dim=16", "--plugin", str(PLUGINS / "toy.py"))
@@ -103,9 +105,76 @@ def test_what_cannot_be_audited_is_said_in_one_line(bench: Run, words: tuple[str
     assert done.returncode == code, done.stderr + done.stdout
     assert said in (done.stdout + done.stderr).replace("\n", " ")
     assert "Traceback" not in done.stderr
+    assert "Warning" not in done.stderr
 
 
 def test_a_suite_of_attacks_is_not_one_of_audits(bench: Run) -> None:
     done = bench("audit", "--suite", "smoke")
     assert done.returncode == 2
     assert "is a key of suites for `bench run --suite`, which is how to run this one" in done.stderr
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> tuple[str, ...]:
+    """A tiny transformer and sentences of its words: what updates are made of."""
+    save_tiny(tmp_path / "bert", initializer_range=0.4)
+    (tmp_path / "data").mkdir()
+    data = write_sentences(tmp_path / "data")
+    return ("--encoder", f"hub:{tmp_path / 'bert'}", "--dataset", data, "--no-progress")
+
+
+def test_updates_are_audited_and_on_record(bench: Run, tiny: tuple[str, ...]) -> None:
+    """A defense of updates is put to the game of updates, any other one where it is asked for."""
+    done = bench("audit", "--defense", "dp-sgd:noise=2,delta=0.05", *tiny, "--trials", "2000", "--json")
+    assert done.returncode == 0, done.stderr
+    (plain,) = json.loads(done.stdout)
+    assert plain["protocol"] == {"game": "updates", "examples": 1, "epochs": 1, "trials": 2000, "delta": None}
+    assert plain["claimed"] == plain["actual"] == plain["notes"]["accounted"]["epsilon"]
+    assert 0.5 * plain["claimed"] < plain["audited"] <= plain["claimed"]
+    assert plain["verdict"] == "consistent"
+    assert plain["details"]["shared"] == "all"
+    behind = bench(
+        "audit", "--defense", "dp-sgd:of=texthide/k=2,noise=4,delta=0.05", *tiny, "--trials", "100", "--json"
+    )
+    (mixed,) = json.loads(behind.stdout)
+    assert mixed["protocol"]["examples"] == 2
+    assert mixed["claimed"] == plain["claimed"]  # an example enters two items, under twice the noise
+    assert mixed["audited"] <= mixed["claimed"]
+    assert mixed["details"]["shared"] == "head"
+    bare = bench("audit", "--defense", "texthide:k=2", "--game", "updates", *tiny, "--trials", "100", "--json")
+    (masked,) = json.loads(bare.stdout)
+    assert masked["claimed"] is None
+    assert masked["audited"] > 0.9 * masked["ceiling"]
+    assert "--game updates" in bench("show", plain["id"]).stdout
+    replayed = bench("records", "replay", "--results", "results", "--sample", "3")
+    assert replayed.stdout.count("reproduced: bit for bit") == 3, replayed.stdout
+
+
+def test_rounds_of_an_audit_are_those_that_the_claim_is_for(bench: Run, tiny: tuple[str, ...]) -> None:
+    some = ("--trials", "100", "--json", *tiny)
+    four = json.loads(bench("audit", "--defense", "dp-sgd:noise=4,rounds=4", *some).stdout)
+    named = json.loads(bench("audit", "--defense", "dp-sgd:noise=4", "--epochs", "4", *some).stdout)
+    one = json.loads(bench("audit", "--defense", "dp-sgd:noise=2", *some).stdout)
+    assert four[0]["protocol"]["epochs"] == 4
+    assert four[0]["claimed"] == named[0]["claimed"] == one[0]["claimed"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--defense", "odd-claim-of-updates"), "claims ε = inf: no experiment can refute that; give it a finite ε"),
+        (("--defense", "odd-claim-of-updates:claim=bare"), "claims ε = 1 without a δ: its notes need nominal.delta"),
+        (("--defense", "dp-sgd", "--delta", "1e-3"), "claims its ε at δ = 1e-05; leave --delta out"),
+        (("--defense", "dp-sgd:noise=inf"), "what is sent is not finite"),
+        (("--defense", "dp-sgd:clip=1e30"), "what is sent is not finite"),
+        (("--defense", "dp-sgd", "--examples", "500"), "different examples: lower --examples"),
+        (("--defense", "release-once", "--game", "updates", "--public", "demo"), "take --training frozen"),
+        (("--defense", "none", "--game", "updates", *TOY[:2]), "has no folder of weights, so it has no updates"),
+    ],
+)
+def test_updates_that_cannot_be_audited(bench: Run, tiny: tuple[str, ...], words: tuple[str, ...], said: str) -> None:
+    done = bench("audit", *tiny, *ODD, *TOY[2:], *words, "--trials", "100")
+    assert done.returncode in (1, 2), done.stderr + done.stdout
+    assert said in (done.stdout + done.stderr).replace("\n", " ")
+    assert "Traceback" not in done.stderr
+    assert "Warning" not in done.stderr
