@@ -18,6 +18,7 @@ from bench.encoders import packed
 from bench.encoders.packed import Architecture
 from bench.surfaces.seen import SeenUpdate
 from tests.helpers.rounds import round_cell, scene_and_view
+from tests.helpers.tiny_models import save_tiny
 
 RNG = np.random.default_rng(0)
 
@@ -48,6 +49,25 @@ def test_every_sentence_and_no_other(tmp_path: Path, defense: str) -> None:
 def test_other_families(tmp_path: Path, family: str) -> None:
     """Relative positions, and positions that are counted from 2."""
     found, seen = scene_and_view(round_cell(tmp_path, "span", "texthide:k=2", family), tmp_path / "view")
+    assert _share(found, SpanAttack().run(seen, RNG)) == (1.0, 0)
+
+
+def test_a_tokenizer_that_keeps_case(tmp_path: Path) -> None:
+    """Words in capitals are others than small ones, here unknown: what differs in case alone is told apart."""
+    from transformers import BertTokenizerFast
+
+    model = save_tiny(tmp_path / "bert", initializer_range=0.4)
+    cased = BertTokenizerFast(str(model / "vocab.txt"), do_lower_case=False)
+    assert cased("the THE")["input_ids"][1:3] == [5, 1]
+    cased.save_pretrained(model)
+    cell = round_cell(tmp_path, "span", "texthide:k=2")
+    data = tmp_path / "data" / "train.csv"
+    lines = data.read_text().splitlines()
+    data.write_text(
+        "\n".join([lines[0], *(line.replace("a", "A", 1) if at % 2 else line for at, line in enumerate(lines[1:]))])
+    )
+    found, seen = scene_and_view(cell, tmp_path / "view")
+    assert any(1 in one for one in found.truth.batches.tokens)  # type: ignore[attr-defined]
     assert _share(found, SpanAttack().run(seen, RNG)) == (1.0, 0)
 
 
