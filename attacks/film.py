@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench import Floats, Guess, Ints, Reading, Readings, UpdateProtocol, View, attack
-from bench.attacks.common.updates import needed, touched
+from bench.attacks.common.updates import PLACES, WORDS, needed, touched
 
-WORDS, PLACES = "embeddings.word", "embeddings.position"
 # Of each step back from triples to pairs, and from pairs to single words (Brants et al. 2007).
 BACK = 0.4
 

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench import Guess, Reading, Readings, View, attack
-from bench.attacks.common.updates import needed, touched
-
-WORDS, PLACES = "embeddings.word", "embeddings.position"
+from bench.attacks.common.updates import PLACES, WORDS, needed, touched
 
 
 @attack("token-rows", sees={"updates"}, paper="as in Melis et al. 2019 and others since", tensors=(WORDS, PLACES))

@@ -8,6 +8,8 @@ import numpy.typing as npt
 from bench import Ints, UsageError
 from bench.surfaces.seen import SeenUpdate, SeenUpdates
 
+# The tensors of an update that say which words there are, and how long sentences are.
+WORDS, PLACES = "embeddings.word", "embeddings.position"
 # Standard deviations above the usual size of a row at which it cannot be noise: of 30,000 normal numbers the largest
 # lies near 4.
 FAR = 6.0

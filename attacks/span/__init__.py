@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench import Floats, Guess, Ints, Reading, Readings, View, attack
-from bench.attacks.common.updates import hidden, needed, tensor, touched
+from bench.attacks.common.updates import PLACES, WORDS, hidden, needed, tensor, touched
 from bench.attacks.span import noise
 from bench.attacks.span import words as words_of
 from bench.attacks.span.cover import cover
@@ -25,7 +25,6 @@ from bench.attacks.span.subspace import Span, Values, members, span_of
 if TYPE_CHECKING:
     from bench.surfaces.seen import SeenUpdates
 
-WORDS, PLACES = "embeddings.word", "embeddings.position"
 TENSORS = (WORDS, PLACES, "first.qkv.weight", "first.down.weight", "last.down.weight")
 # Without dropout [CLS], which every batch has, lies so much nearer to the span of the first inputs than other words.
 CLEAN = 1e-3

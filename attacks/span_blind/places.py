@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bench import Ints
-from bench.attacks.common.updates import hidden, tensor, touched
-from bench.attacks.span import PLACES, WORDS, words
+from bench.attacks.common.updates import PLACES, WORDS, hidden, tensor, touched
+from bench.attacks.span import words
 from bench.attacks.span.subspace import Values, span_of
 from bench.surfaces.seen import SeenUpdate, SeenUpdates
 
