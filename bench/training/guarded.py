@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +11,15 @@ from bench.arrays import Ints
 from bench.errors import UsageError
 from bench.plugins.training import Finetuned
 from bench.system.seeds import generator
-from bench.training.model import Model
+from bench.training.model import BLOCK, Model
 from bench.training.rounds import Side, Trainer
+from bench.training.tokens import by_length
 from bench.training.updates import mean_of_clipped, shared
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from bench.training.per_item import Taps
 
     Weights = dict[str, Tensor]
 
@@ -31,10 +35,34 @@ class GuardedTrainer(Trainer):
         for name, value in model.parameters().items():
             value.requires_grad_(name in names)
         self.sent = {name: value for name, value in model.parameters().items() if name in names}
+        self._inner = [name for name in self.sent if name not in model.head]
+        self._taps = _taps(self.sent) if side.defense.clip and self._come_apart() else None
         self._each: list[Tensor] = []
         self._joined: Tensor | None = None
         # An example is in one batch of each epoch.
         self._claims = side.defense.notes(rounds=options.epochs)
+
+    @property
+    def in_one_pass(self) -> bool:
+        """Whether clipping takes one backward pass for all items, in place of one for each."""
+        return self._taps is not None
+
+    def one_by_one(self) -> None:
+        """The same the slow way, to compare."""
+        self._taps = None
+
+    def _come_apart(self) -> bool:
+        """Whether every layer that is sent sees rows that belong to one item each."""
+        if self.model.shared or "relative" in self.sent:  # used several times for an item, or for all items at once
+            return False
+        if not self._inner:
+            return True
+        if self.side.public is not None:
+            return False
+        each, batch = self.side.targets.shape[1], self.options.batch
+        made_up = np.ones((batch, self.model.architecture.dim), np.float32)
+        _, key = self.side.defense.release(made_up, np.zeros((batch, each), np.float32), None, np.random.default_rng(0))
+        return bool(key.members.shape[1] == 1)
 
     def step(self, rows: list[Ints], number: int) -> float:
         self._set_rates(self.optimizer, number)
@@ -48,11 +76,17 @@ class GuardedTrainer(Trainer):
         self.optimizer.step()
         return float(losses.detach().mean())
 
+    def loss(self, rows: dict[int, Ints], number: int, reduction: str = "mean") -> Tensor:
+        with self._taps or nullcontext():
+            return super().loss(rows, number, reduction)
+
     def gradient(self, losses: Tensor) -> Weights:
         """Of the mean loss; where the defense clips, the mean of the items' gradients, each cut to a norm over all that
         is sent."""
         if not self.side.defense.clip:
             return self._gradient(losses.mean(), retain=False)
+        if self._taps is not None:
+            return self._taps.mean_of_cut(losses, self.side.defense.clip)
         each = (self._gradient(loss, retain=True) for loss in losses)
         return mean_of_clipped(each, len(losses), self.side.defense.clip)
 
@@ -68,6 +102,38 @@ class GuardedTrainer(Trainer):
         return found
 
     def vectors(self, rows: Ints) -> Tensor:
+        if self._taps is not None:
+            return self._tapped(rows, self._taps)
+        return self._cut_off(rows)
+
+    def answer(self, encodings: Tensor, owners: Ints) -> Tensor:
+        import torch
+
+        if self._taps is not None:
+            self._taps.expect(
+                torch.as_tensor(owners if self._inner else np.arange(len(owners)), device=self.model.device)
+            )
+        return super().answer(encodings, owners)
+
+    def _tapped(self, rows: Ints, taps: Taps) -> Tensor:
+        """Block by block of about equal length, so that little of a block is padding."""
+        import torch
+
+        model, tokens = self.model, self.side.tokens
+        places = {int(row): at for at, row in enumerate(rows)}
+        found = []
+        order = by_length(tokens, rows, BLOCK)
+        for some in order:
+            here = torch.as_tensor([places[int(row)] for row in some], device=model.device)
+            lengths = torch.as_tensor([len(tokens.ids[row]) for row in some], device=model.device)
+            taps.expect(here, here.repeat_interleave(lengths))
+            with torch.set_grad_enabled(bool(self._inner)):
+                found.append(super().vectors(some))
+        back = np.argsort([places[int(row)] for row in np.concatenate(order)])
+        vectors = torch.cat(found)[torch.as_tensor(back, device=model.device)]
+        return vectors if self._inner else vectors.requires_grad_()
+
+    def _cut_off(self, rows: Ints) -> Tensor:
         """Cut off from the encoder, whose gradients are taken later.
 
         To clip items, sentence by sentence: a graph for each costs about as much as one for all of them, while taking
@@ -102,3 +168,9 @@ class GuardedTrainer(Trainer):
                 if part is not None:
                     found[name] += part
         return found
+
+
+def _taps(sent: Weights) -> Taps:
+    from bench.training.per_item import Taps
+
+    return Taps(sent)

@@ -95,9 +95,9 @@ class Trainer:
         with torch.random.fork_rng(devices=[] if self.model.device == "cpu" else None):
             torch.manual_seed(entropy(self.seed, "dropout", number, *rows, *self.words) % (1 << 63))
             vectors = self.vectors(np.concatenate(list(rows.values())))
-            encodings, labels, at = [], [], 0
+            encodings, labels, owners, at = [], [], [], 0
             for client, some in rows.items():
-                mine, at = vectors[at : at + len(some)], at + len(some)
+                mine = vectors[at : at + len(some)]
                 found = clients.release(
                     self.side.defense,
                     self.side.name,
@@ -109,9 +109,11 @@ class Trainer:
                 )
                 encodings.append(found[0])
                 labels.append(found[1])
+                owners.append(at + found[2].owner)
+                at += len(some)
                 self.side.exposure.add(some, found[2])
                 self.notes = found[3]
-            out = self.model.answer(torch.cat(encodings), self.options.dropout)
+            out = self.answer(torch.cat(encodings), np.concatenate(owners))
         wanted = torch.cat(labels)
         if self.classes:
             return F.cross_entropy(out, wanted, reduction=reduction)
@@ -119,6 +121,10 @@ class Trainer:
 
     def vectors(self, rows: Ints) -> Tensor:
         return self.model.vectors(self.side.tokens, rows, self.options.dropout)
+
+    def answer(self, encodings: Tensor, owners: Ints) -> Tensor:
+        """The head's scores of items, each made for one of the batch's examples."""
+        return self.model.answer(encodings, self.options.dropout)
 
     def _public(self, count: int, rng: np.random.Generator) -> Corpus | None:
         """A batch of public sentences, encoded by the model as it is now."""

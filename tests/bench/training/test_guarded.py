@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,18 +68,36 @@ def test_what_is_not_sent_does_not_learn(model: Path) -> None:
         assert all(any(name.startswith(start) for name in moved) for start in learns), defense
 
 
-@pytest.mark.parametrize("inner", ["none", "mix-only/k=3"])
-def test_each_items_gradient_is_clipped(model: Path, inner: str) -> None:
+@pytest.mark.parametrize(
+    ("inner", "changes", "in_one_pass"),
+    [
+        ("none", {}, True),
+        ("none", {"layers": 2, "batch": 40}, True),
+        ("none", {"head": "tanh-shared"}, False),
+        ("none", {"clients": 2}, True),
+        ("texthide/m=4/k=1", {}, True),
+        ("mix-only/k=3", {}, False),
+        ("head-only", {}, True),
+        ("top-layers", {}, True),
+        ("head-only/of=mix-only", {}, True),
+    ],
+)
+def test_each_items_gradient_is_clipped(model: Path, inner: str, changes: dict[str, Any], in_one_pass: bool) -> None:
     """Beside gradients that are taken one by one out of the graph of all."""
-    run = _run(model, DpSgd(of=inner, noise=0.0, clip=0.05))
+    options = replace(OPTIONS, **changes)
+    run = _run(model, DpSgd(of=inner, noise=0.0, clip=0.05), options)
     trainer = run.trainer
     assert isinstance(trainer, GuardedTrainer)
-    (rows,) = (part[0] for part in trainer.batches(0))
-    found = trainer.gradient(trainer.loss({0: rows}, 0, reduction="none"))
-    other = _run(model, OnUpdates(of=inner).inner)
+    assert trainer.in_one_pass == in_one_pass
+    rows = {client: part[0] for client, part in enumerate(trainer.batches(0))}
+    found = trainer.gradient(trainer.loss(rows, 0, reduction="none"))
+    bare = OnUpdates(of=inner).inner
+    while hasattr(bare, "inner"):
+        bare = bare.inner
+    other = _run(model, bare, options)
     other.trainer.words = trainer.words
-    weights = list(other.model.parameters().values())
-    losses, wanted = other.trainer.loss({0: rows}, 0, reduction="none"), None
+    weights = [other.model.parameters()[name] for name in trainer.sent]
+    losses, wanted = other.trainer.loss(rows, 0, reduction="none"), None
     for loss in losses:
         grads = torch.autograd.grad(loss, weights, retain_graph=True, materialize_grads=True)
         norm = torch.stack([grad.norm() for grad in grads]).norm()
@@ -86,7 +105,7 @@ def test_each_items_gradient_is_clipped(model: Path, inner: str) -> None:
         scaled = [grad * 0.05 / norm / len(losses) for grad in grads]
         wanted = scaled if wanted is None else [a + b for a, b in zip(wanted, scaled, strict=True)]
     assert wanted is not None
-    for name, value in zip(other.model.parameters(), wanted, strict=True):
+    for name, value in zip(trainer.sent, wanted, strict=True):
         assert torch.allclose(found[name], value, atol=1e-6), name
 
 
