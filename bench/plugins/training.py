@@ -46,8 +46,9 @@ class Finetuned:
     """with a linear warm-up over a tenth of the steps, and linear decay"""
     rep: Literal["cls", "pooler"] = "cls"
     """what the defense is given: the first token, or the pooler's output, as in the authors' code"""
-    head: Literal["relu", "tanh-shared"] = "relu"
-    """three hidden layers with ReLU, or one layer applied three times with tanh, as in the authors' code"""
+    head: Literal["relu", "tanh-shared", "linear"] = "relu"
+    """three hidden layers with ReLU; one layer applied three times with tanh, as in the authors' code; or none, so that
+    there are few weights for noise to be added to"""
     search: int = 0
     """settings of rate and dropout that are tried before, and compared on held-out examples; 0: none"""
     at: float | Literal["each"] = 1.0

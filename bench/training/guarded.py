@@ -39,6 +39,7 @@ class GuardedTrainer(Trainer):
         self._taps = _taps(self.sent) if side.defense.clip and self._come_apart() else None
         self._each: list[Tensor] = []
         self._joined: Tensor | None = None
+        self._fixed: Tensor | None = None
         # An example is in one batch of each epoch.
         self._claims = side.defense.notes(rounds=options.epochs)
 
@@ -102,18 +103,29 @@ class GuardedTrainer(Trainer):
         return found
 
     def vectors(self, rows: Ints) -> Tensor:
-        if self._taps is not None:
-            return self._tapped(rows, self._taps)
-        return self._cut_off(rows)
+        if not self._inner:
+            return self._constant(rows)
+        return self._cut_off(rows) if self._taps is None else self._tapped(rows, self._taps)
 
     def answer(self, encodings: Tensor, owners: Ints) -> Tensor:
         import torch
 
         if self._taps is not None:
-            self._taps.expect(
-                torch.as_tensor(owners if self._inner else np.arange(len(owners)), device=self.model.device)
-            )
+            items = owners if self._inner else np.arange(len(owners))
+            self._taps.expect(torch.as_tensor(items, device=self.model.device))
         return super().answer(encodings, owners)
+
+    def _constant(self, rows: Ints) -> Tensor:
+        """Of an encoder that does not learn, and where nothing is dropped: computed once."""
+        import torch
+
+        if self._fixed is None:
+            mine = np.concatenate(self.side.parts)
+            fixed = np.zeros((len(self.side.tokens), self.model.architecture.dim), np.float32)
+            fixed[mine] = self.model.encode(self.side.tokens, mine)
+            self._fixed = torch.as_tensor(fixed, device=self.model.device)
+        self._joined = self._fixed[torch.as_tensor(rows, device=self.model.device)].requires_grad_()
+        return self._joined
 
     def _tapped(self, rows: Ints, taps: Taps) -> Tensor:
         """Block by block of about equal length, so that little of a block is padding."""
@@ -127,11 +139,9 @@ class GuardedTrainer(Trainer):
             here = torch.as_tensor([places[int(row)] for row in some], device=model.device)
             lengths = torch.as_tensor([len(tokens.ids[row]) for row in some], device=model.device)
             taps.expect(here, here.repeat_interleave(lengths))
-            with torch.set_grad_enabled(bool(self._inner)):
-                found.append(super().vectors(some))
+            found.append(super().vectors(some))
         back = np.argsort([places[int(row)] for row in np.concatenate(order)])
-        vectors = torch.cat(found)[torch.as_tensor(back, device=model.device)]
-        return vectors if self._inner else vectors.requires_grad_()
+        return torch.cat(found)[torch.as_tensor(back, device=model.device)]
 
     def _cut_off(self, rows: Ints) -> Tensor:
         """Cut off from the encoder, whose gradients are taken later.
@@ -154,7 +164,7 @@ class GuardedTrainer(Trainer):
         head = {name: value for name, value in self.sent.items() if name in self.model.head}
         grads = torch.autograd.grad(loss, [self._joined, *head.values()], retain_graph=retain, materialize_grads=True)
         found = dict(zip(head, grads[1:], strict=True))
-        inner = {name: value for name, value in self.sent.items() if name not in head}
+        inner = {name: self.sent[name] for name in self._inner}
         if not inner:
             return found
         found |= {name: torch.zeros_like(value) for name, value in inner.items()}

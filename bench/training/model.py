@@ -50,7 +50,7 @@ class Model:
         self.trained = [name for name in weights if self._learns(name)]
         for name in self.trained:
             self.weights[name] = self.weights[name].clone().requires_grad_()
-        drawn = head_weights(architecture.dim, outputs, 1 if self.shared else HEAD_LAYERS, rng)
+        drawn = head_weights(architecture.dim, outputs, 1 if self.shared else self.hidden, rng)
         self.head = {name: torch.tensor(value, device=device, requires_grad=True) for name, value in drawn.items()}
         # With embeddings that learn, nothing below the first trained layer stays as it is.
         self._lower = LowerLayers(self.weights, architecture, self.frozen, device) if options.layers else None
@@ -58,6 +58,11 @@ class Model:
     @property
     def shared(self) -> bool:
         return self.options.head == "tanh-shared"
+
+    @property
+    def hidden(self) -> int:
+        """layers of the head before its last"""
+        return 0 if self.options.head == "linear" else HEAD_LAYERS
 
     def _learns(self, name: str) -> bool:
         if name.startswith("layer."):
@@ -96,10 +101,10 @@ class Model:
             return F.linear(x, self.head[f"head{i}.weight"], self.head[f"head{i}.bias"])
 
         x = encodings
-        for i in range(1, HEAD_LAYERS + 1):
+        for i in range(1, self.hidden + 1):
             x = linear(1, x).tanh() if self.shared else linear(i, x).relu()
             x = F.dropout(x, dropout) if dropout else x
-        return linear(2 if self.shared else HEAD_LAYERS + 1, x)
+        return linear(2 if self.shared else self.hidden + 1, x)
 
     def scores(self, encodings: Floats) -> Floats:
         import torch

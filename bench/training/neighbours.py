@@ -57,7 +57,7 @@ def steepen(model: Model, bound: float) -> None:
     A promise holds whatever weights a server sends, so it may send these: the last hidden layer is scaled up, and the
     layer behind it down. Clipped gradients are then as long as they can be.
     """
-    if model.shared or not bound or math.isinf(bound):
+    if model.shared or not model.hidden or not bound or math.isinf(bound):
         return
     import torch
 

@@ -74,6 +74,7 @@ def test_what_is_not_sent_does_not_learn(model: Path) -> None:
         ("none", {}, True),
         ("none", {"layers": 2, "batch": 40}, True),
         ("none", {"head": "tanh-shared"}, False),
+        ("none", {"head": "linear"}, True),
         ("none", {"clients": 2}, True),
         ("texthide/m=4/k=1", {}, True),
         ("mix-only/k=3", {}, False),
@@ -107,6 +108,17 @@ def test_each_items_gradient_is_clipped(model: Path, inner: str, changes: dict[s
     assert wanted is not None
     for name, value in zip(trainer.sent, wanted, strict=True):
         assert torch.allclose(found[name], value, atol=1e-6), name
+
+
+def test_an_encoder_that_does_not_learn_is_run_once(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = _run(model, HeadOnly(), replace(OPTIONS, dropout=0.5, head="linear"))
+    assert list(run.model.head) == ["head1.weight", "head1.bias"]
+    rows = run.trainer.side.parts[0][:8]
+    first = run.trainer.vectors(rows)
+    wanted = run.model.encode(run.trainer.side.tokens, rows)
+    np.testing.assert_allclose(first.detach(), wanted, rtol=1e-5, atol=1e-6)  # nothing is dropped, either
+    monkeypatch.setattr(run.model, "encode", None)
+    assert torch.equal(run.trainer.vectors(rows), first)
 
 
 def test_noise_is_that_of_the_bound_and_epsilon_is_that_of_all_epochs(model: Path) -> None:
