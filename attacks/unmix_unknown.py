@@ -1,4 +1,4 @@
-"""Cross-dataset InstaHide whose public pictures are unknown: two pictures of each mix are looked for, the rest is noise.
+"""Cross-dataset InstaHide with unknown public pictures: two pictures of each mix are looked for, the rest is noise.
 
 The steps are those of bench.attacks.unmix_pictures.blind. What differs: signs of whole pictures, which a picture that
 meets each other one only once or twice leaves in doubt; the last sign and the scale, which public pictures and the
