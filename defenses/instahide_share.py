@@ -58,7 +58,8 @@ class LaplaceNoise(Share):
 
     def _noise(self, vectors: Any, count: int, rng: np.random.Generator) -> Floats:
         """Its mean absolute value, which is the scale of a Laplace distribution, is α times that of the vectors."""
-        scale = self.alpha * float(abs(vectors).mean()) if len(vectors) else 0.0
+        plain = np.asarray(vectors.detach().cpu() if hasattr(vectors, "detach") else vectors)
+        scale = self.alpha * float(np.abs(plain).mean()) if len(plain) else 0.0
         noise: Floats = np.empty((count, vectors.shape[1]), dtype=np.float32)
         for at in range(0, count, BLOCK):
             noise[at : at + BLOCK] = rng.laplace(scale=scale, size=noise[at : at + BLOCK].shape)
