@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -35,16 +32,3 @@ def test_the_attack_that_it_builds_on_sees_the_known_part_alone(monkeypatch: pyt
 def test_a_share_lies_between_0_and_1(coverage: float) -> None:
     with pytest.raises(ValueError, match="coverage"):
         unmix_part.UnmixPart(coverage=coverage)
-
-
-@pytest.mark.slow
-def test_it_runs_behind_the_wall(bench: Callable, tmp_path: Path) -> None:
-    image = pytest.importorskip("PIL.Image")
-    for i in range(12):
-        pixels = np.random.default_rng(i).integers(0, 256, (10, 10), dtype=np.uint8)
-        image.fromarray(pixels).save(tmp_path / f"{i}.png")
-    common = ("run", "--dataset", "digits", "--encoder", "pixels", "--examples", "20", "--epochs", "20", "--json")
-    common = (*common, "--public", f"pictures:{tmp_path},side=8", "--defense", "instahide-cross:k=3")
-    (record,) = json.loads(bench(*common, "--attack", "unmix-part:rounds=2,coverage=0.5").stdout)
-    assert record["status"] == "ok", record["error"]
-    assert record["details"]["public"] == 6
