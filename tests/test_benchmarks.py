@@ -146,18 +146,6 @@ def test_the_page_on_scaling_says_what_was_measured() -> None:
     assert done.returncode == 0
 
 
-@pytest.mark.slow
-def test_the_paper_s_statistics_tell_encodings_of_different_pictures_not_apart() -> None:
-    done = subprocess.run(
-        [sys.executable, "benchmarks/instahide_ks.py", "--k", "4"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    rows = [line for line in done.stdout.splitlines() if line.startswith("| ")][1:]
-    rows = [row for row in rows if row.split("|")[1].strip().isdigit()]
-    assert len(rows) == 10
-    values = [float(cell) for row in rows for pair in row.split("|")[2:-1] for cell in pair.split("/")]
-    assert 0.4 < sum(values) / len(values) < 0.6  # p-values of nothing are uniform
-
-
 def test_shares_of_the_limit_are_of_one_thread_in_single_precision() -> None:
     """The arithmetic of a share, on numbers made up: all.limit takes the best float32 product of one thread."""
     speeds = {

@@ -72,7 +72,7 @@ def recover(
             flip = _common_signs(weights)
             pictures, weights = pictures * flip[:, None], weights * flip
         solved = float(np.median(mixes.residual))
-        pictures = _refitted(magnitudes, pictures, weights, mixes.residual)
+        pictures = refitted(magnitudes, pictures, weights, mixes.residual)
         uses = uses_of(pictures, weights)
         if not signed:
             uses = np.where(uses < RARE * np.median(uses), 0, uses)
@@ -82,7 +82,7 @@ def recover(
             pictures, uses = np.concatenate([pictures, born]), np.concatenate([uses, np.full(len(born), NEW)])
         pictures = without_twins(pictures, uses, shape)
     mixes = decode(magnitudes, Dictionary.of(pictures, shape), k, centre, starts=1, cycles=1, solved=solved)
-    pictures, mixes = _scaled(pictures, mixes)
+    pictures, mixes = scaled(pictures, mixes)
     return Found(pictures * _last_sign(pictures, box), mixes)
 
 
@@ -94,7 +94,7 @@ def _common_signs(weights: Floats) -> Floats:
     return np.where(vectors[:, -1] < 0, np.float32(-1), np.float32(1))
 
 
-def _refitted(magnitudes: Floats, pictures: Floats, weights: Floats, residual: Floats) -> Floats:
+def refitted(magnitudes: Floats, pictures: Floats, weights: Floats, residual: Floats) -> Floats:
     """Least squares of the expected signed mixes.
 
     An encoding counts by how well it is explained: one that is explained exactly says exactly what is in it.
@@ -156,7 +156,7 @@ def without_twins(pictures: Floats, rank: Values, shape: Shape) -> Floats:
     return pictures[sorted(kept)] if kept else pictures[:1]
 
 
-def _scaled(pictures: Floats, mixes: Mixes) -> tuple[Floats, Mixes]:
+def scaled(pictures: Floats, mixes: Mixes) -> tuple[Floats, Mixes]:
     """Weights of an encoding sum to 1: that settles the scale of each picture."""
     weights = mixes.dense(len(pictures))
     trust = np.sqrt(1 / (mixes.residual + np.median(mixes.residual) + 1e-6))[:, None]

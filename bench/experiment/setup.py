@@ -58,7 +58,7 @@ def load(dataset: Any, split: str) -> tuple[Examples, str]:
     sha.update(examples.labels.tobytes() + "|".join(examples.classes).encode())
     sha.update(modalities.of(examples).content(examples))
     if len(examples) < 2:
-        raise DataError(f"the {split} split of {dataset} holds {len(examples)} examples: at least 2 are needed")
+        raise DataError(f"the {split} split of this data set holds {len(examples)} examples: at least 2 are needed")
     return examples, sha.hexdigest()[:16]
 
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from bench import ROOT
 from bench.arrays import Floats
+from bench.errors import BenchError
 from bench.isolation import audit, channel, limits, sandbox
 from bench.isolation.view import View
 from bench.plugins import options
@@ -122,7 +123,7 @@ def _make(kind: str, reference: dict[str, Any]) -> Any:
 def _reason(error: BaseException, task: dict[str, Any]) -> str:
     if "can't allocate memory" in str(error) or "bad_alloc" in str(error):
         return f"it needed more than its memory limit of {task['memory_mib']} MiB"
-    frames = _frames(error)
+    frames = _frames(error) if not isinstance(error, BenchError) else []
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{where}"
 
@@ -133,7 +134,10 @@ def _frames(error: BaseException) -> list[traceback.FrameSummary]:
 
 
 def _traceback(error: BaseException) -> list[str]:
-    """The last of its frames, with file names in place of paths, which are this machine's."""
+    """The last of its frames, with file names in place of paths, which are this machine's; none where the attack says
+    in a line what it needs."""
+    if isinstance(error, BenchError):
+        return []
     for frame in (frames := _frames(error)[-FRAMES:]):
         frame.filename = Path(frame.filename).name
     return [line.rstrip()[:300] for block in traceback.format_list(frames) for line in block.rstrip().splitlines()]

@@ -10,7 +10,7 @@ import pytest
 
 from bench import Corpus
 from bench.attacks.common.pixels import last_sign
-from bench.attacks.unmix_unknown import private_share
+from bench.attacks.unmix_unknown import common_signs, private_share
 from bench.plugins.registry import Registry
 
 
@@ -21,6 +21,23 @@ def test_the_shape_of_the_mean_tells_pictures_from_negatives_and_brightness_does
     pictures = shape + rng.standard_normal((200, 64)).astype(np.float32) + 0.3
     assert last_sign(pictures, public) == 1
     assert last_sign(-pictures, public) == -1
+
+
+def test_two_heavy_pictures_that_meet_often_do_not_leave_the_signs_of_others_to_chance() -> None:
+    rng = np.random.default_rng(0)
+    signs = np.where(rng.random(60) < 0.5, -1, 1).astype(np.float32)
+    weights = np.zeros((860, 60), dtype=np.float32)
+    weights[:200, :2] = 3
+    for row in weights[200:800]:  # all others meet each other with the right signs
+        row[2 + rng.choice(58, 2, replace=False)] = 0.2
+    for other in range(2, 60):  # and one of the two by mistake, with any
+        weights[800 + other, other], weights[800 + other, 0] = 0.1, rng.choice([-0.1, 0.1])
+    agreed = common_signs(weights * signs) * signs
+    assert abs(agreed[2:].sum()) == 58
+    together = weights.T @ weights
+    np.fill_diagonal(together, 0)
+    owned = np.linalg.eigh(together)[1][2:, -1]
+    assert abs(np.sign(owned).sum()) < 40  # what it is there for
 
 
 @pytest.mark.parametrize(("spec", "low", "high"), [("instahide:k=2", 1, 1), ("instahide-cross:k=6", 0.3, 0.6)])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -93,6 +94,17 @@ def test_of_many_files_a_draw_is_read_whatever_their_order(tmp_path: Path, monke
     assert reading.listed(tmp_path, 10) == some
     assert len(some) == 10
     assert some != sorted(names)[:10]
+
+
+def test_of_a_million_names_only_those_that_are_read_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_names", lambda root: (f"folder/{i:09}.png" for i in range(100_000)))
+    tracemalloc.start()
+    try:
+        assert len(reading.listed(tmp_path, 100)) == 100
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 20  # a list of them would take some 7 MiB
 
 
 def test_public_crops_have_texture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

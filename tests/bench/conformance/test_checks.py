@@ -43,6 +43,9 @@ OTHERS = {
     "demask": ("demask:steps=2", "instahide"),
     "public-search": ("public-search:steps=2", "instahide-cross"),
     "unmix-unknown": ("unmix-unknown:rounds=2", "instahide-cross"),
+    "unmix-part": ("unmix-part:rounds=2", "instahide-cross"),
+    "ks-test": ("ks-test:encodings=40,tests=10", "mix-only", "instahide"),
+    "nearest-picture": ("nearest-picture", "mix-only", "instahide"),
 }
 
 
