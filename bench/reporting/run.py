@@ -43,7 +43,7 @@ def run(order: Order, settings: RunSettings, progress: Progress) -> Report:
     for step in planned:
         _check(step)
     progress.note(f"{rows:,} rows; encoding {SAMPLE} of them to see how fast this machine is")
-    work = _Work(planned, order.budget_s, settings, progress, Pace(seconds_per_text(trial, settings.device), stored))
+    work = Work(planned, order.budget_s, settings, progress, Pace(seconds_per_text(trial, settings.device), stored))
     work.encode()
     for at, step in enumerate(planned):
         work.run(at, step)
@@ -61,7 +61,7 @@ def _check(step: Step) -> None:
             raise type(error)(f"{step.title}: {error}") from error
 
 
-class _Work:
+class Work:
     """Steps, worked off one after the other while there is time."""
 
     def __init__(self, planned: Sequence[Step], budget_s: float, settings: RunSettings, progress: Progress, pace: Pace):

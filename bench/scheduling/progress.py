@@ -67,7 +67,7 @@ class Progress:
         if self._whole:
             self._finished, self._total = self._whole.finished + known, self._whole.total
             return
-        left = f", about {self._left()}" if self._left() else ""
+        left = f", about {self.time_left()}" if self.time_left() else ""
         if known:
             self.note(f"{known} of {self._total} {noun} are on record; {todo} to run{left}")
         elif left:
@@ -110,9 +110,9 @@ class Progress:
     def _summary(self) -> str:
         running = min(len(self._lines), self._workers)
         parts = [f"{self._finished} of {self._total} done", f"{running} running", f"{self._failed} failed"]
-        return ", ".join([*parts, *([f"about {self._left()} left"] if self._left() else [])])
+        return ", ".join([*parts, *([f"about {self.time_left()} left"] if self.time_left() else [])])
 
-    def _left(self) -> str:
+    def time_left(self) -> str:
         from bench.scheduling.estimates import format_duration
 
         if self._whole:

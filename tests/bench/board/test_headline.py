@@ -38,8 +38,8 @@ def test_what_falls_what_holds_and_what_is_assumed() -> None:
     found = said(row("none", 1.0, 0.82), row("texthide", 0.9998), noise, row("ruin", 0.0, 0.6))
     assert found == {
         "Strongest attack": "unmix, with a list of candidates, finds over 99 % of what texthide hides on sst2.",
-        "Which to trust": "On sst2, none yet. Of the 2 defenses that keep accuracy within 5 points, dp-ie-laplace leaks "
-        "least: none of 7 attacks on it beats guessing, but it claims ε = 8, and its actual ε is 349.",
+        "Which to trust": "On sst2, none yet. Of the 2 defenses that keep accuracy within 5 points, dp-ie-laplace "
+        "leaks least: none of 7 attacks on it beats guessing, but it claims ε = 8, and its actual ε is 349.",
         "What this assumes": "The attacker has a list of candidates that holds every private sentence; the encoder is "
         "minilm, fine-tuned through the defense, and the attacker has its weights.",
     }
@@ -56,8 +56,8 @@ def test_a_promise_that_holds_is_what_to_trust() -> None:
     sound = row("once", 0.002, 0.78, at_random=True, epsilon=epsilon(4, 4))
     loose = row("often", 0.001, 0.81, at_random=True, epsilon=epsilon(1, 30))
     assert said(sound, loose)["Which to trust"] == (
-        "On sst2, once. Of the 2 defenses that keep accuracy within 5 points, once leaks least: none of 7 attacks on it "
-        "beats guessing, and its ε of 4 holds."
+        "On sst2, once. Of the 2 defenses that keep accuracy within 5 points, once leaks least: none of 7 attacks "
+        "on it beats guessing, and its ε of 4 holds."
     )
 
 

@@ -75,13 +75,13 @@ class Clock:
         for task in tasks:
             self.now += task.seconds
             self.order.append(task.title)
-            self.left.append(progress._left())
+            self.left.append(progress.time_left())
             task.done = True
         return [task.about for task in tasks], []
 
 
-def work(steps: Sequence[Step], budget_s: float, guess: Pace) -> run._Work:
-    made = run._Work(steps, budget_s, RunSettings(), Progress(quiet=True), guess)
+def work(steps: Sequence[Step], budget_s: float, guess: Pace) -> run.Work:
+    made = run.Work(steps, budget_s, RunSettings(), Progress(quiet=True), guess)
     made.encode()
     for at, one in enumerate(steps):
         made.run(at, one)
