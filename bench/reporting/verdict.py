@@ -25,8 +25,8 @@ INSTEAD = (
     "over many texts (DP-SGD), which usually costs less than noise on each text."
 )
 NO_GRADIENTS = (
-    "Do not send gradients of the encoder, whatever hides the encodings, and clients that fine-tune it together do send "
-    "them: train the head alone, or add noise to the gradients themselves."
+    "Do not send gradients of the encoder, whatever hides the encodings, and clients that fine-tune it together do "
+    "send them: train the head alone, or add noise to the gradients themselves."
 )
 
 
