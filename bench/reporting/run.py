@@ -14,7 +14,7 @@ from bench.reporting import steps
 from bench.reporting.content import Report
 from bench.reporting.pace import SAMPLE, Pace, seconds_per_text
 from bench.reporting.steps import RECOMMENDED, Step, Subject
-from bench.scheduling import executors, prefetch, runner
+from bench.scheduling import executors, own_data, prefetch, runner
 from bench.scheduling.estimates import format_duration
 from bench.scheduling.progress import Progress, Whole
 from bench.scheduling.settings import RunSettings
@@ -42,6 +42,8 @@ def run(order: Order, settings: RunSettings, progress: Progress) -> Report:
     planned = steps.read(order.recipe, order.subject, rows)
     for step in planned:
         _check(step)
+    for said in own_data.described(planned[0].tasks):
+        progress.note(said)
     progress.note(f"{rows:,} rows; encoding {SAMPLE} of them to see how fast this machine is")
     work = Work(planned, order.budget_s, settings, progress, Pace(seconds_per_text(trial, settings.device), stored))
     work.encode()
