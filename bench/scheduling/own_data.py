@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from bench.errors import BenchError
 from bench.experiment import setup
 from bench.records.model import Record
 from bench.scheduling.tasks import Task
@@ -22,7 +21,7 @@ def described(tasks: Iterable[Task[Record]]) -> Iterator[str]:
     found = {task.subject.dataset.label: task.subject.dataset for task in tasks}
     for label, dataset in found.items():
         if isinstance(getattr(dataset.plugin, "path", None), str):
-            with contextlib.suppress(BenchError):
+            with contextlib.suppress(Exception):
                 train = setup.load(dataset.plugin, "train")[0]
                 yield f"{label}: {len(train):,} rows to train on{labels(train)}"
 
