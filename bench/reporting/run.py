@@ -138,12 +138,8 @@ class Work:
 
     def _to_come(self, at: int) -> float:
         """Seconds of what will be run, by what is known now."""
-        total = 0.0
-        for number, step in enumerate(self._planned[at:], at):
-            expected = self._pace.expected(step)
-            if number == 0 or total + expected <= self._room:
-                total += expected
-        return total
+        total = min(self._pace.left(self._planned[at:]), max(0.0, self._room))
+        return max(total, self._pace.expected(self._planned[0])) if at == 0 else total
 
     def _leave_out(self, where: str, step: Step, tasks: Sequence[Task[Record]]) -> None:
         takes, room = self._pace.expected(step, len(tasks)), max(0.0, self._room)
