@@ -10,6 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .system.threads import wait_patiently
+
 if TYPE_CHECKING:
     from .api.comparing import compare as compare
     from .api.experiments import audit as audit
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
 
 # The one place that says it: setup.cfg and CITATION.cff's test read it here.
 __version__ = "0.1.0"
+
+wait_patiently()  # before NumPy or torch
 
 # In a checkout attacks/, defenses/ and datasets/ stand beside this package, not inside it.
 ROOT = Path(__file__).resolve().parent.parent

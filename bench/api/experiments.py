@@ -79,10 +79,12 @@ def audit(request: AuditRequest) -> Results[AuditRecord]:
 def _results(tasks: Sequence[Task[A]], settings: RunSettings, *, progress: bool) -> Results[A]:
     # Imported here: that there are tasks means that every name is right, and a wrong one is to be answered at once.
     from bench.api.results import Results
-    from bench.scheduling import runner
+    from bench.scheduling import own_data, runner
     from bench.scheduling.progress import Progress
 
     with Progress(quiet=not progress) as shown:
+        for said in own_data.described(tasks):
+            shown.note(said)
         records, errors = runner.run(tasks, settings, shown)
     if errors and not records:
         raise errors[0]

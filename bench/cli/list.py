@@ -75,6 +75,8 @@ def _rows(registry: Any, kind: str) -> list[Row]:
             "summary": f"BROKEN: {entry.broken}" if entry.broken else entry.summary,
             "options": entry.options,
             "explained": entry.explained,
+            "sees": list(entry.sees),
+            "paper": entry.paper,
             "where": entry.where,
         }
         for entry in registry.of(kind[:-1]).values()
@@ -90,6 +92,9 @@ def _print(found: dict[str, list[Row]], *, explain: bool) -> None:
             _wrapped(f"  {row['name']:<{width}}  ", row["summary"], room)
             options = row.get("options") or {}
             if explain:
+                for title, said in (("sees", ", ".join(row.get("sees", []))), ("paper", row.get("paper", ""))):
+                    if said:
+                        _wrapped("    ", f"{title}: {said}", room)
                 for name, value in options.items():
                     said = row["explained"].get(name, "")
                     _wrapped("    ", f"{name}={value}" + (f": {said}" if said else ""), room)

@@ -20,7 +20,7 @@ from bench import IN_CHECKOUT, ROOT
 from bench.encoders.weights import OFFLINE_PACKAGE
 from bench.errors import UsageError
 from bench.isolation.limits import SCRATCH_BYTES, SHARED_BYTES
-from bench.system.threads import thread_variables
+from bench.system.threads import PATIENT, thread_variables
 
 VIEW = Path("/view")
 SCRATCH = Path("/tmp")
@@ -108,7 +108,7 @@ def environment(threads: int | None) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "PYTHONDONTWRITEBYTECODE": "1",  # for processes that the first one starts; it has a flag
     }
-    return found | thread_variables(threads)
+    return found | PATIENT | thread_variables(threads)
 
 
 def files_of(module: str) -> list[Path]:

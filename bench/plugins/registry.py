@@ -44,6 +44,9 @@ class Entry:
     """the installed distribution that announces it"""
     explained: dict[str, str] = field(default_factory=dict)
     """what each option means"""
+    sees: tuple[str, ...] = ()
+    """what an attack is given"""
+    paper: str = ""
 
     @property
     def built_in(self) -> bool:
@@ -152,8 +155,11 @@ def _announced(kind: str, point: EntryPoint) -> Entry:
     name = point.name if names.is_name(point.name) else names.stand_in(point.name)
 
     def entry(summary: str = "", plugin: source.Found | None = None, broken: str = "") -> Entry:
-        options, explained = (plugin.options, plugin.explained) if plugin else ({}, {})
-        return Entry(kind, name, module, cls, where, summary, options, broken, package, explained)
+        found = plugin or source.Found(kind, name, cls)
+        return Entry(
+            kind, name, module, cls, where, summary, found.options, broken, package, found.explained, found.sees,
+            found.paper,
+        )  # fmt: skip
 
     if name != point.name:
         return entry(broken=names.why_not(point.name, kind))
@@ -195,7 +201,7 @@ def _scan(path: Path, module: str, kind: str) -> Iterator[Entry]:
         options = {} if broken else plugin.options
         yield Entry(
             plugin.kind, name, module, plugin.cls, str(path), plugin.summary, options, broken,
-            explained=plugin.explained,
+            explained=plugin.explained, sees=plugin.sees, paper=plugin.paper,
         )  # fmt: skip
 
 

@@ -36,6 +36,9 @@ class Found:
     options: dict[str, str] = field(default_factory=dict)
     explained: dict[str, str] = field(default_factory=dict)
     """what its docstring and its type say of each option"""
+    sees: tuple[str, ...] = ()
+    """what an attack is given; empty where the source does not say it in plain words"""
+    paper: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,29 @@ def _plugins(tree: ast.Module) -> Iterator[Found]:
                 fields = _fields(node, classes)
                 defaults = {name: default for name, (default, _) in fields.items()}
                 said = {name: text for name, (_, text) in fields.items()}
-                yield Found(word, str(mark.args[0].value), node.name, cut(summary), defaults, said)
+                name, sees, paper = str(mark.args[0].value), _told(mark, "sees", tree), _told(mark, "paper", tree)
+                seen = sorted(map(cut, sees)) if isinstance(sees, set) and all(isinstance(w, str) for w in sees) else []
+                source = cut(paper) if isinstance(paper, str) else ""
+                yield Found(word, name, node.name, cut(summary), defaults, said, tuple(seen), source)
+
+
+def _told(mark: ast.Call, keyword: str, tree: ast.Module) -> object:
+    """The value of a decorator's argument, if it stands there, or under a name of this module, as a literal."""
+    given = next((one.value for one in mark.keywords if one.arg == keyword), None)
+    if isinstance(given, ast.Name):
+        named = [node.value for node in tree.body if isinstance(node, ast.Assign) and _binds(node, given.id)]
+        given = named[-1] if named else None
+    if given is None:
+        return None
+    try:
+        value: object = ast.literal_eval(given)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return value
+
+
+def _binds(node: ast.Assign, name: str) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
 
 
 def explained(path: Path, cls: str) -> dict[str, str]:

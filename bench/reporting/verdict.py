@@ -12,8 +12,8 @@ from bench.reporting.findings import LIST, NO_LIST, UPDATES, Finding, Leak, Util
 # A model is worth nothing if it is not so much better than a constant answer.
 LEARNT = 0.02
 UNPROVEN = (
-    "no attack beats guessing, and accuracy stays. That is no guarantee: it claims no ε that holds, and a better "
-    "attack may find more. Do not call it anonymous."
+    ", and accuracy stays. That is no guarantee: it claims no ε that holds, and a better attack may find more. Do not "
+    "call it anonymous."
 )
 NOTHING = "Nothing that was tried both hides these texts with a guarantee and keeps accuracy."
 UNMEASURED = (
@@ -25,8 +25,8 @@ INSTEAD = (
     "over many texts (DP-SGD), which usually costs less than noise on each text."
 )
 NO_GRADIENTS = (
-    "Do not send gradients of the encoder, whatever hides the encodings: train the head alone, or add noise to the "
-    "gradients themselves."
+    "Do not send gradients of the encoder, whatever hides the encodings, and clients that fine-tune it together do "
+    "send them: train the head alone, or add noise to the gradients themselves."
 )
 
 
@@ -43,9 +43,10 @@ def recommendation(found: Sequence[Finding]) -> list[Sentence]:
     unmeasured = [one for one in safe if one.sound and not one.utility]
     said: list[Sentence] = []
     if best := _best([one for one in usable if one.sound], found):
-        said.append(("Use ", best.defense, _where(best), ": no attack beats guessing, and its ε holds."))
+        said.append(("Use ", best.defense, _where(best), f": {_withstood(best)}, and its ε holds."))
     elif best := _best(usable, found):
-        said.append((f"By experiment alone, {best.defense}{_where(best)} is the best of what was tried: {UNPROVEN}",))
+        tried = f"{best.defense}{_where(best)} is the best of what was tried: {_withstood(best)}"
+        said.append((f"By experiment alone, {tried}{UNPROVEN}",))
     elif best := _best([one for one in safe if one.sound and one.utility], found):
         kept = _kept(best, found)
         but = ": take it if " if learns(best.utility) else ", but a model that is trained on it learns nothing: "
@@ -130,11 +131,15 @@ def _held(found: Sequence[Finding]) -> list[Sentence]:
     said: list[Sentence] = []
     for one in found:
         if not one.undefended and one.holds:
-            tried = len({leak.attack for leak in one.on_encodings})
-            attacks = "the one attack that was run does not beat guessing" if tried == 1 else "no attack beats guessing"
             price: Sentence = ("; ", *_kept(one, found)) if one.utility else ()
-            said.append((one.defense, _where(one), ": ", attacks, *price, "."))
+            said.append((one.defense, _where(one), ": ", _withstood(one), *price, "."))
     return said
+
+
+def _withstood(one: Finding) -> str:
+    """A single attack is little to have withstood, and is said to be one."""
+    tried = len({leak.attack for leak in one.on_encodings})
+    return "the one attack that was run does not beat guessing" if tried == 1 else "no attack beats guessing"
 
 
 def _kept(one: Finding, found: Sequence[Finding]) -> Sentence:

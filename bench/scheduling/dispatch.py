@@ -61,10 +61,11 @@ class Dispatcher:
                 remaining = RemainingTime((task.about for task in tasks), ResourceHistory(self._settings.out))
                 self._progress.plan(len(self._done), len(tasks), remaining, executor.width, noun=noun(tasks))
                 self._context = self._run_context(name)
+                line = self._progress.start("vectors")
                 if not executor.in_process:
-                    line = self._progress.start("vectors")
                     prefetch.prepare(tasks, self._settings.device, line.stage)
-                    line.close()
+                prefetch.prepare_scoring(tasks, self._settings.device, line.stage)
+                line.close()
                 self._pending.extend(units.group(tasks, self._most_in_flight()))
                 self._loop(locks)
             except BaseException:

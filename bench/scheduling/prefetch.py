@@ -12,7 +12,9 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from bench.encoders.batching import encode_cached
 from bench.encoders.cache import VectorCache, text_key
+from bench.encoders.sentence_bert import SentenceBert
 from bench.errors import BenchError
 from bench.experiment import setup
 from bench.experiment.cells import Cell, Trial
@@ -25,6 +27,11 @@ from bench.system.seeds import generator
 
 # Of the machine, and not of a cell: the run ends, and goes on when there is room.
 FULL = (errno.ENOSPC, errno.EDQUOT)
+
+# Corpora up to so many candidates are embedded for the `sbert` metric once and for all, before the first run on them.
+# Answers that are embedded as they come up would have every run of a new attack load the network for a few sentences,
+# which costs more than all the rest of a small run.
+SMALL = 1000
 
 log = logging.getLogger(__name__)
 
@@ -69,10 +76,45 @@ def prepare(tasks: Iterable[Task[Record]], device: str, stage: Callable[[str], N
             if wanted.texts:
                 encode_texts(encoder.plugin, encoder.name, list(wanted.texts), device, stage)
         except Exception as error:
-            if getattr(error, "errno", None) in FULL:
-                raise
-            # Weights that are cut, an encoder that is broken: each task will fail with it, and say so in its record.
-            log.debug("%s: not encoded beforehand: %s", encoder.name, error)
+            _tolerate(error, encoder.name)
+
+
+def prepare_scoring(tasks: Iterable[Task[Record]], device: str, stage: Callable[[str], None]) -> None:
+    """Embeddings of all candidates of small corpora, which the scorer will look up; those of larger ones it makes."""
+    texts: dict[str, None] = {}
+    for task in tasks:
+        if isinstance(task, AttackTask) and "text" in task.subject.dataset.info.on and not task.cell.sealed:
+            with contextlib.suppress(BenchError):  # the task itself will fail with it
+                texts |= dict.fromkeys(_candidates(task))
+    if not texts:
+        return
+    scorer = SentenceBert()
+    try:
+        found = VectorCache(scorer.fingerprint).get(list(texts))
+        if missing := [text for text in texts if text_key(text) not in found]:
+            stage(f"embedding {len(missing):,} candidates, to compare answers with")
+            encode_cached(scorer, missing, device=device)
+    except Exception as error:
+        _tolerate(error, "the scorer's encoder")
+
+
+def _tolerate(error: Exception, encoder: str) -> None:
+    """Weights that are cut, an encoder that is broken: each task will fail with it, and say so in its record."""
+    if getattr(error, "errno", None) in FULL:
+        raise error
+    log.debug("%s: not encoded beforehand: %s", encoder, error)
+
+
+def _candidates(task: AttackTask) -> list[str]:
+    cell, protocol = task.cell, from_sizes(task.about.protocol.model_dump())
+    if "corpus" not in cell.sees:
+        return []
+    data, fingerprint, start = setup.pool(cell)
+    if min(len(data.texts), protocol.candidates or len(data.texts)) > SMALL:
+        return []
+    if protocol.candidates is None:
+        return list(data.texts)
+    return [data.texts[row] for row in _drawn(cell, fingerprint, start, protocol)]
 
 
 def _add(wanted: TextsToEncode, task: Task[Record]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,16 @@ STAGE_INTERVAL_S = 2.0
 SUMMARY_INTERVAL_S = 30.0
 
 
+@dataclass(frozen=True)
+class Whole:
+    """What a run is a part of, where several runs make a whole to whoever waits for it."""
+
+    finished: int
+    total: int
+    left: Callable[[], float]
+    """seconds until the whole is done"""
+
+
 class Progress:
     """Use as a context manager; `quiet` says nothing at all."""
 
@@ -26,6 +38,7 @@ class Progress:
         self._finished = self._failed = self._total = 0
         self._lines: list[ProgressLine] = []
         self._remaining: RemainingTime | None = None
+        self._whole: Whole | None = None
         self._workers = 1
         self._last_summary = time.monotonic()
 
@@ -42,12 +55,19 @@ class Progress:
         if self._live:
             self._live.stop()
 
+    def part_of(self, whole: Whole | None) -> None:
+        """From here on the count and the time left are those of a whole; None: of each run by itself again."""
+        self._whole = whole
+
     def plan(
         self, known: int, todo: int, remaining: RemainingTime | None = None, workers: int = 1, noun: str = "cells"
     ) -> None:
         self._finished, self._total = known, known + todo
         self._remaining, self._workers = remaining, workers
-        left = f", about {self._left()}" if self._left() else ""
+        if self._whole:
+            self._finished, self._total = self._whole.finished + known, self._whole.total
+            return
+        left = f", about {self.time_left()}" if self.time_left() else ""
         if known:
             self.note(f"{known} of {self._total} {noun} are on record; {todo} to run{left}")
         elif left:
@@ -90,11 +110,13 @@ class Progress:
     def _summary(self) -> str:
         running = min(len(self._lines), self._workers)
         parts = [f"{self._finished} of {self._total} done", f"{running} running", f"{self._failed} failed"]
-        return ", ".join([*parts, *([f"about {self._left()} left"] if self._left() else [])])
+        return ", ".join([*parts, *([f"about {self.time_left()} left"] if self.time_left() else [])])
 
-    def _left(self) -> str:
+    def time_left(self) -> str:
         from bench.scheduling.estimates import format_duration
 
+        if self._whole:
+            return format_duration(self._whole.left())
         seconds = self._remaining.seconds(self._workers) if self._remaining else None
         return "" if seconds is None else format_duration(seconds)
 

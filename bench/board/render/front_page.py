@@ -51,8 +51,7 @@ def summary(board: Board, name: str = "main") -> list[Block]:
         lines.append([defense, claimed, *("–" if row is None else _short(row, most) for row in some)])
     table = Table(["defense", "ε claimed", *(", ".join(p) for p in places)], lines)
     setting = [Text(board.suites[name].differs)] if board.suites[name].differs else []
-    said = headline(board, name)
-    short = [Text(f"**{' '.join(said)}**")] if said else []
+    short = [Text(f"**{answer.title}.** {answer.text}") for answer in headline(board, name)]
     return [*short, Text(_explanation(board, name, rows)), *setting, table]
 
 

@@ -1,4 +1,4 @@
-"""The board in two sentences."""
+"""The board in three sentences: strongest attack, what to trust, what is assumed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from bench.board.model import Board, DefenseRow
 class Rows:
     def __init__(self, *rows: DefenseRow):
         self.defenses = list(rows)
-        self.cells = [SimpleNamespace(attack="unmix", sees=["corpus", "encodings"])]
+        command = "bench run --attack unmix --attacker current"
+        self.cells = [SimpleNamespace(attack="unmix", sees=["corpus", "encodings"], suites=["main"], command=command)]
 
 
-def said(*rows: DefenseRow) -> list[str]:
-    return headline(cast(Board, Rows(*rows)))
+def said(*rows: DefenseRow) -> dict[str, str]:
+    return dict(headline(cast(Board, Rows(*rows))))
 
 
 def row(defense: str, leak: float, accuracy: float | None = 0.8, **fields: Any) -> DefenseRow:
@@ -28,23 +29,48 @@ def row(defense: str, leak: float, accuracy: float | None = 0.8, **fields: Any) 
     return DefenseRow.model_validate(given)
 
 
-def test_what_falls_and_what_holds() -> None:
-    budget = {"nominal": 8.0, "accounted": 349.2}
-    noise = row("dp-ie-laplace", 0.001, at_random=True, epsilon=budget)
-    first, second = said(row("none", 1.0, 0.82), row("texthide", 0.9998), noise, row("ruin", 0.0, 0.6))
-    assert first == (
-        "On sst2 (minilm, fine-tuned through the defense), unmix with a list of candidates finds over 99 % of what "
-        "texthide hides."
+def epsilon(claimed: float, actual: float) -> dict[str, float]:
+    return {"nominal": claimed, "accounted": actual}
+
+
+def test_what_falls_what_holds_and_what_is_assumed() -> None:
+    noise = row("dp-ie-laplace", 0.001, at_random=True, epsilon=epsilon(8, 349.2))
+    found = said(row("none", 1.0, 0.82), row("texthide", 0.9998), noise, row("ruin", 0.0, 0.6))
+    assert found == {
+        "Strongest attack": "unmix, with a list of candidates, finds over 99 % of what texthide hides on sst2.",
+        "Which to trust": "On sst2, none yet. Of the 2 defenses that keep accuracy within 5 points, dp-ie-laplace "
+        "leaks least: none of 7 attacks on it beats guessing, but it claims ε = 8, and its actual ε is 349.",
+        "What this assumes": "The attacker has a list of candidates that holds every private sentence; the encoder is "
+        "minilm, fine-tuned through the defense, and the attacker has its weights.",
+    }
+
+
+def test_data_sets_on_which_the_same_falls_share_a_sentence() -> None:
+    found = said(row("a", 1.0), row("b", 1.0), row("a", 1.0, dataset="cola", utility=None), row("none", 1.0))
+    assert found["Strongest attack"] == (
+        "unmix, with a list of candidates, finds 100 % of what a hides on cola, and of what a and b hide on sst2."
     )
-    assert second == (
-        "Of the 2 defenses that keep accuracy within 5 points on sst2, dp-ie-laplace leaks least: of 7 attacks, none "
-        "beats guessing; it claims ε = 8, the actual ε is 349."
+
+
+def test_a_promise_that_holds_is_what_to_trust() -> None:
+    sound = row("once", 0.002, 0.78, at_random=True, epsilon=epsilon(4, 4))
+    loose = row("often", 0.001, 0.81, at_random=True, epsilon=epsilon(1, 30))
+    assert said(sound, loose)["Which to trust"] == (
+        "On sst2, once. Of the 2 defenses that keep accuracy within 5 points, once leaks least: none of 7 attacks "
+        "on it beats guessing, and its ε of 4 holds."
     )
+
+
+def test_leaks_that_are_no_better_than_guessing_are_alike() -> None:
+    """0.001 in place of 0.002 is chance: ε decides."""
+    less = row("laplace", 0.001, at_random=True, epsilon=epsilon(8, 349))
+    more = row("gaussian", 0.002, at_random=True, epsilon=epsilon(8, 18.4))
+    assert "gaussian leaks least" in said(less, more)["Which to trust"]
 
 
 def test_a_single_usable_defense_and_none() -> None:
-    (only,) = said(row("mix", 0.5), row("unknown", 0.0, None))
-    assert only.startswith(
-        "Only mix keeps accuracy within 5 points on sst2: of 7 attacks, the strongest (unmix) finds 50 %"
-    )
-    assert said(row("none", 1.0), row("ruin", 0.0, 0.6)) == []
+    only = said(row("mix", 0.5), row("unknown", 0.0, None))["Which to trust"]
+    assert only == "On sst2, none yet. Only mix keeps accuracy within 5 points: unmix finds 50 %, but it claims no ε."
+    leaky = said(row("mix", 0.3, epsilon=epsilon(50, 50)))["Which to trust"]
+    assert leaky.endswith("unmix finds 30 %, but its ε of 50, which holds, does not prevent that.")
+    assert said(row("none", 1.0), row("ruin", 0.0, 0.6)) == {}

@@ -34,6 +34,8 @@ def test_one_plugin_is_explained_with_the_choices_of_its_options(capsys: pytest.
     said = " ".join(capsys.readouterr().out.split())
     assert "demask='pool': one of pool, abs; use what the mask pool gives away" in said
     assert "rounds=8: rounds of reconstruction, at most" in said
+    assert "sees: corpus, defense, encodings, labels, public" in said
+    assert "paper: Xie and Hong" in said
     assert main(["list", "finetuned"]) == 0
     assert "optimizer=adamw: one of adamw, sgd; with a linear warm-up" in " ".join(capsys.readouterr().out.split())
 

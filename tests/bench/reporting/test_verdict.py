@@ -44,14 +44,18 @@ def test_what_hides_keeps_accuracy_and_its_promise_is_recommended() -> None:
     words, todo = said([*UNDEFENDED, *cells(SOUND, HIDDEN, 0.78, notes=budget(4, 4))])
     assert f"{SOUND}: the one attack that was run does not beat guessing; accuracy 0.780 in place of 0.800" in words
     assert f"{SOUND} claims ε = 4, which holds." in words
-    assert todo == f"Use {SOUND}: no attack beats guessing, and its ε holds."
+    assert todo == f"Use {SOUND}: the one attack that was run does not beat guessing, and its ε holds."
 
 
 def test_a_promise_that_does_not_hold_is_said_and_no_guarantee() -> None:
     words, todo = said([*UNDEFENDED, *cells("dp-ie-laplace", HIDDEN, 0.79, notes=budget(1, 27.7), epochs=5)])
     assert "claims ε = 1; the actual ε is 27.7 after 5 encodings of a text." in words
+    assert "the best of what was tried: the one attack that was run does not beat guessing, and accuracy stays" in todo
     assert "That is no guarantee" in todo
     assert "Use" not in todo
+    second = attack_record("dp-ie-laplace", "rss", HIDDEN, dataset="sst2", notes=budget(1, 27.7))
+    _, todo = said([*UNDEFENDED, *cells("dp-ie-laplace", HIDDEN, 0.79, notes=budget(1, 27.7)), second])
+    assert "the best of what was tried: no attack beats guessing, and accuracy stays" in todo
 
 
 def test_what_costs_too_much_is_no_recommendation() -> None:

@@ -29,7 +29,7 @@ const prepare = () => {
   const lost = [[failed, "failed"], [packed.stale, "stale"]].filter(([count]) => count).map(([count, what]) => `, ${count.toLocaleString("en")} of them ${what}`).join("");
   const size = `${n(cells.length, "cell")} from ${n(packed.records, "record")}${lost}`;
   $("about").textContent = `What attacks read out of text that defenses hide: ${size}.`;
-  $("headline").textContent = packed.headline.join(" ");
+  $("headline").append(...packed.headline.map(([title, text]) => el("p", {}, el("b", {}, `${title}. `), text)));
   const link = (path) => [el("a", { href: `../${path}` }, path.replace(/^pictures\/|\.svg$/g, "").replaceAll("-", " ")), " "];
   if (packed.pictures.length) $("pictures").append("Pictures: ", ...packed.pictures.flatMap(link));
   const wide = matchMedia("(min-width: 48rem)");
@@ -50,7 +50,8 @@ const controls = () => {
   $("active").textContent = active ? ` (${active})` : "";
   const suite = Object.hasOwn(packed.suites, state.suite) ? packed.suites[state.suite] : null;
   const version = known(suite?.version) ? `, version ${suite.version}` : "";
-  const gaps = suite ? [[suite.missing, "cells not run"], [suite.failed, "failed"], [suite.stale, "stale records"]].filter(([count]) => count) : [];
+  const planned = (suite?.places ?? []).reduce((sum, place) => sum + place[3], 0).toLocaleString("en");
+  const gaps = suite ? [[suite.missing, `of ${planned} planned runs are not finished`], [suite.failed, "failed"], [suite.stale, "stale records"]].filter(([count]) => count) : [];
   // Where the suite's file could not be read, nothing missing was counted: that is not the same as nothing.
   const unknown = suite?.problem ? `What is missing is not known: ${suite.problem}.` : "";
   const said = suite ? [`${state.suite}${version}`, suite.title].filter(Boolean).join(": ") : "";

@@ -12,6 +12,7 @@ import pytest
 from bench.board.model import Board
 from bench.board.render.page import page
 from tests.helpers.browser import BROWSER, DRIVER, Show
+from tests.helpers.cli import ROOT
 from tests.helpers.synthetic_board import hostile_board, synthetic_board
 
 
@@ -53,6 +54,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "shared": plain.replace(cells=[*others, single]),
         "stale": plain.replace(cells=stale, stale=3),
         "trained": _with_training(plain),
+        "published": Board.model_validate(
+            json.loads((ROOT / "leaderboards" / "board.json").read_text(encoding="utf-8"))
+        ),
     }
     for name, made in boards.items():
         (folder / f"{name}.html").write_text(page(made, ["pictures/heatmap.svg"]), encoding="utf-8")

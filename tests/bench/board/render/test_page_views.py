@@ -20,6 +20,22 @@ def attacks(driver: Any) -> set[str]:
     return set(driver.execute_script(code))
 
 
+@pytest.mark.parametrize(
+    ("width", "height", "scheme"),
+    [(1400, 900, "light"), (1400, 900, "dark"), (900, 900, "light"), (390, 844, "light"), (390, 844, "dark")],
+)
+def test_the_first_screen_says_what_is_strongest_what_to_trust_and_what_that_assumes(
+    show: Show, width: int, height: int, scheme: str
+) -> None:
+    """Of the published board, without scrolling."""
+    driver = show("published", width=width, height=height, scheme=scheme)
+    said = [row.text for row in driver.find_elements("css selector", "#headline p")]
+    assert [text.partition(".")[0] for text in said] == ["Strongest attack", "Which to trust", "What this assumes"]
+    assert one(driver, "#headline").rect["y"] + one(driver, "#headline").rect["height"] <= height
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    shot(driver, f"headline-{width}-{scheme}")
+
+
 def test_a_suite_of_training_has_a_view_of_its_own(show: Show) -> None:
     driver = show("trained", "#suite=utility")
     assert "3 defenses, trained" in one(driver, "#count").text
