@@ -18,7 +18,7 @@ class STSBSentences:
         if split not in ("train", "dev"):
             raise DataError(f"stsb-sentences has no split {split!r}: use train or dev, and prose as a public corpus")
         pairs = STSB().load(split)
-        scores = {}
+        scores = {}  # type: ignore[var-annotated]
         for text, score in zip(pairs.texts, pairs.labels, strict=True):
             scores.setdefault(text.split(PAIR)[0], float(score))
         return Examples(list(scores), list(scores.values()))

@@ -127,7 +127,7 @@ def _joined(
             sums = vector + effects
             cosines = np.where(free, sums @ wanted / np.linalg.norm(sums, axis=1), -np.inf)
             for i in np.argsort(-cosines, kind="stable")[:count]:
-                if free[i]:
+                if free[i]:  # type: ignore[index]
                     grown.setdefault(tuple(sorted((*chosen, int(i)))), (float(cosines[i]), sums[i]))
         best = sorted(grown.items(), key=lambda item: -item[1][0])[:count]
         beams = [(chosen, vector) for chosen, (_, vector) in best]

@@ -78,7 +78,7 @@ class Inverter:
             self.bag,
             self.neighbours,
             self.options.keep,
-            self.draft and self.draft.encode,
+            self.draft and self.draft.encode,  # type: ignore[arg-type]  # a draft is never false
         )
         for at in range(0, len(targets), SENTENCES):
             self._write(
