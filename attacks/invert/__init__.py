@@ -42,11 +42,17 @@ class Invert:
     """insertions and substitutions of a sentence that are tried in a round, each"""
     keep: int = 2
     """sentences for each vector that go on to the next round"""
+    joint: int = 16
+    """sentences with several edits at once that are tried in a round, at most; 0: one edit at a time"""
+    half: bool = True
+    """sort proposals by the encoder's weights in half precision, where weights and processor allow it"""
 
     def __post_init__(self) -> None:
         for name in ("passes", "length", "starts", "rounds", "moves", "keep"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1")
+        if self.joint < 0:
+            raise ValueError("joint must be at least 0")
         if self.moves < 2:
             raise ValueError("moves must be at least 2")
 

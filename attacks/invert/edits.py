@@ -1,97 +1,52 @@
-"""Edits of a sentence until its vector is the one that was given: insert, delete, substitute, swap.
+"""Edits of a sentence until its vector is the one that was given: insert, delete, substitute, swap, move.
 
-The encoder judges; what it is asked is proposed by the decoder and by the bag of words. Encoder calls are the cost:
-all sentences are edited side by side, no text is encoded twice, and a sentence whose vector is met is done.
+The encoder judges; what it is asked is proposed by the bag of words and by pairs of neighbours. Encoder calls are the
+cost: all sentences are edited side by side, no text is encoded twice, a sentence whose vector is met is done, and what
+single edits were seen to do says which of them to make at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from bench import Floats, Ints
 from bench.attacks.invert.bag import Bag
+from bench.attacks.invert.judge import Judge, Target, Words
 from bench.attacks.invert.ngrams import Neighbours
-from bench.attacks.invert.words import BEGIN, END, SPECIAL, Vocabulary
+from bench.attacks.invert.words import BEGIN, END, SPECIAL
 
-Words = tuple[int, ...]
 Following = Callable[[Floats, list[Words]], Floats]
 """log-likelihood of every word at every place of some sentences: n × (longest + 1) × words"""
-MET = 1 - 1e-5
-"""cosine at which a sentence is the one that was looked for, but for rounding"""
 TRUST = (1.0, 8.0)
 """weights of what the vector lacks beside log-likelihoods: half of the proposals are to read well, half to fit"""
-FLUENT = 0.005
-"""weight of the mean log-likelihood of a sentence's words beside its cosine: of two that come as close, the readable"""
-AGAIN = 3
-"""times that a sentence is edited which stays the best, each time with twice as many proposals"""
 BLOCK = 32
 """sentences for which proposals are made at once: some 20 MiB each"""
+SINGLE = 32
+"""best single edits of a sentence that are made together"""
+TOGETHER = 5
+"""of them at once, at most"""
 
 
-@dataclass
-class Target:
-    """A vector, and the sentences that come closest to it so far."""
-
-    vector: Floats
-    known: dict[Words, float] = field(default_factory=dict)
-    """cosine of every sentence that was judged"""
-    worth: dict[Words, float] = field(default_factory=dict)
-    """the same with its fluency, for those in the race"""
-    vectors: dict[Words, Floats] = field(default_factory=dict)
-    best: list[Words] = field(default_factory=list)
-    tried: dict[Words, int] = field(default_factory=dict)
-    """how often each was edited"""
-
-    @property
-    def met(self) -> bool:
-        return bool(self.best) and self.known[self.best[0]] >= MET
-
-    def next(self) -> list[Words]:
-        """What to edit in the next round: those that never were or, where there is none, the best once more."""
-        if self.met or not self.best:
-            return []
-        fresh = [state for state in self.best if state not in self.tried]
-        return fresh or [state for state in self.best[:1] if self.tried[state] < AGAIN]
+LONGEST = 4
+"""words that are moved together, at most"""
 
 
-class Judge:
-    """Cosines of sentences with their targets, by the encoder, in the space where every coordinate counts alike."""
+class Edit(NamedTuple):
+    """Words `start` to `stop` of a sentence give way to others."""
 
-    def __init__(self, encoder: Any, vocabulary: Vocabulary, bag: Bag, neighbours: Neighbours, keep: int):
-        self.encoder, self.vocabulary, self.bag, self.neighbours = encoder, vocabulary, bag, neighbours
-        self.keep = keep
-        self.asked = 0
+    start: int
+    stop: int
+    words: Words
 
-    def look(self, targets: Sequence[Target], proposed: Sequence[Sequence[Words]]) -> None:
-        """Judge what is new among the proposals of each target, and keep the best."""
-        fresh = [
-            [words for words in dict.fromkeys(some) if words and words not in target.known]
-            for target, some in zip(targets, proposed, strict=True)
-        ]
-        texts = {words: self.vocabulary.text(words) for some in fresh for words in some}
-        if not texts:
-            return
-        self.asked += len(texts)
-        vectors = dict(zip(texts, self.bag.standard(self.encoder.encode(list(texts.values()))), strict=True))
-        for target, some in zip(targets, fresh, strict=True):
-            if not some:
-                continue
-            found = np.stack([vectors[words] for words in some])
-            norms = np.linalg.norm(found, axis=1) * np.linalg.norm(target.vector)
-            cosines = found @ target.vector / np.maximum(norms, 1e-12)
-            target.known.update(zip(some, map(float, cosines), strict=True))
-            target.vectors.update(zip(some, found, strict=True))
-            # A vector that is met is met, however it reads.
-            worth = cosines + FLUENT * self.neighbours.sentences(some) + (cosines >= MET)
-            target.worth.update(zip(some, map(float, worth), strict=True))
-            target.best = sorted(target.worth, key=lambda words: -target.worth[words])[: self.keep]
-            # What is out of the race is never needed again.
-            target.worth = {words: target.worth[words] for words in target.best}
-            target.vectors = {words: target.vectors[words] for words in target.best}
+
+def edited(state: Words, edits: Sequence[Edit]) -> Words:
+    """A sentence after edits that do not touch the same words."""
+    for edit in sorted(edits, reverse=True):
+        state = (*state[: edit.start], *edit.words, *state[edit.stop :])
+    return state
 
 
 def polish(
@@ -102,6 +57,7 @@ def polish(
     rounds: int,
     moves: int,
     length: int,
+    joint: int = 0,
     progress: Callable[[str], None] = lambda text: None,
 ) -> None:
     """Improve the targets' sentences in place, until none gets better."""
@@ -110,14 +66,77 @@ def polish(
         if not going:
             return
         progress(f"editing, round {number + 1} of {rounds}: {len({id(t) for t, _ in going})} sentences left")
-        found: dict[int, list[Words]] = {}
+        before = [target.vectors[state] for target, state in going]
+        single: list[dict[Words, Edit]] = []
         for at in range(0, len(going), BLOCK):
             some = going[at : at + BLOCK]
-            for (target, state), moved in zip(some, proposals.moves(some, moves, length), strict=True):
-                found.setdefault(id(target), []).extend(moved)
+            for (target, state), edits in zip(some, proposals.moves(some, moves, length), strict=True):
+                single.append({edited(state, [edit]): edit for edit in edits})
                 target.tried[state] = target.tried.get(state, 0) + 1
-        edited = [target for target in targets if id(target) in found]
-        judge.look(edited, [found[id(target)] for target in edited])
+        found = _each(judge, going, single)
+        if joint:
+            pairs = zip(going, before, single, found, strict=True)
+            more = [
+                _joined(target, state, now, made, seen, joint, length) for (target, state), now, made, seen in pairs
+            ]
+            _each(judge, going, more)
+
+
+def _each(
+    judge: Judge, going: Sequence[tuple[Target, Words]], proposed: Sequence[Sequence[Words] | dict[Words, Edit]]
+) -> list[dict[Words, Floats]]:
+    """Judge the proposals of all states at once; the vectors of each state's own."""
+    by_target: dict[int, tuple[Target, list[Words]]] = {}
+    for (target, _), some in zip(going, proposed, strict=True):
+        by_target.setdefault(id(target), (target, []))[1].extend(some)
+    found = judge.look([target for target, _ in by_target.values()], [some for _, some in by_target.values()])
+    vectors = dict(zip(by_target, found, strict=True))
+    return [
+        {words: vectors[id(target)][words] for words in some if words in vectors[id(target)]}
+        for (target, _), some in zip(going, proposed, strict=True)
+    ]
+
+
+def _joined(
+    target: Target,
+    state: Words,
+    now: Floats,
+    made: dict[Words, Edit],
+    seen: dict[Words, Floats],
+    count: int,
+    length: int,
+) -> list[Words]:
+    """Sentences with several of the edits at once, by what they would come to if their effects added up."""
+    if target.met or len(seen) < 2:
+        return []
+    words = list(seen)
+    vectors = np.stack([seen[one] for one in words])
+    wanted = target.vector / np.linalg.norm(target.vector)
+    closest = np.argsort(-(vectors @ wanted) / np.linalg.norm(vectors, axis=1), kind="stable")[:SINGLE]
+    edits = [made[words[i]] for i in closest]
+    effects = vectors[closest] - now
+    apart = np.array([[one.stop <= two.start or two.stop <= one.start for two in edits] for one in edits])
+    same_gap = np.array([[one[:2] == two[:2] for two in edits] for one in edits])
+    apart &= ~same_gap
+    beams: list[tuple[tuple[int, ...], Floats]] = [((), now)]
+    found: dict[Words, None] = {}
+    for size in range(1, TOGETHER + 1):
+        grown: dict[tuple[int, ...], tuple[float, Floats]] = {}
+        for chosen, vector in beams:
+            free = apart[list(chosen)].all(axis=0) if chosen else np.ones(len(edits), bool)
+            sums = vector + effects
+            cosines = np.where(free, sums @ wanted / np.linalg.norm(sums, axis=1), -np.inf)
+            for i in np.argsort(-cosines, kind="stable")[:count]:
+                if free[i]:  # type: ignore[index]
+                    grown.setdefault(tuple(sorted((*chosen, int(i)))), (float(cosines[i]), sums[i]))
+        best = sorted(grown.items(), key=lambda item: -item[1][0])[:count]
+        beams = [(chosen, vector) for chosen, (_, vector) in best]
+        if size > 1:
+            for chosen, _ in beams[: max(1, count // (TOGETHER - 1))]:
+                joined = edited(state, [edits[i] for i in chosen])
+                if 0 < len(joined) <= length:
+                    found.setdefault(joined)
+    return list(found)
 
 
 class Proposals:
@@ -126,8 +145,8 @@ class Proposals:
     def __init__(self, bag: Bag, neighbours: Neighbours, following: Following | None):
         self.bag, self.neighbours, self.following = bag, neighbours, following
 
-    def moves(self, going: Sequence[tuple[Target, Words]], count: int, length: int) -> list[list[Words]]:
-        """Edited sentences for each of these: all deletions and swaps of neighbours, the most promising of the rest."""
+    def moves(self, going: Sequence[tuple[Target, Words]], count: int, length: int) -> list[list[Edit]]:
+        """Edits of each of these: all deletions and swaps of neighbours, the most promising of the rest."""
         wanted = np.stack([target.vector for target, _ in going])
         now = np.stack([target.vectors[state] for target, state in going])
         lacking = self.bag.lacking(wanted - now)
@@ -140,7 +159,7 @@ class Proposals:
             found.append(
                 [
                     *_rearranged(state),
-                    *self._shifted(state, count // 4),
+                    *self._shifted(state, count // 2),
                     *self._replaced(state, here, lacking[at], count),
                 ]
             )
@@ -148,7 +167,7 @@ class Proposals:
                 found[-1] += self._inserted(state, here, lacking[at], count)
         return found
 
-    def _replaced(self, state: Words, likely: Floats | None, lacking: Floats, count: int) -> list[Words]:
+    def _replaced(self, state: Words, likely: Floats | None, lacking: Floats, count: int) -> list[Edit]:
         framed = np.array([BEGIN, *state, END])
         likely = self._between(framed[:-2], framed[2:], None if likely is None else likely[:-1])
         found = []
@@ -156,43 +175,48 @@ class Proposals:
             scores = likely + trust * lacking
             # What takes a word's place has to be better there.
             scores = scores - scores[np.arange(len(state)), state][:, None]
-            found += [(*state[:i], w, *state[i + 1 :]) for i, w in _top(scores, count // len(TRUST))]
+            found += [Edit(i, i + 1, (w,)) for i, w in _top(scores, count // len(TRUST))]
         return found
 
-    def _inserted(self, state: Words, likely: Floats | None, lacking: Floats, count: int) -> list[Words]:
+    def _inserted(self, state: Words, likely: Floats | None, lacking: Floats, count: int) -> list[Edit]:
         framed = np.array([BEGIN, *state, END])
         likely = self._between(framed[:-1], framed[1:], likely)
         found = []
         for trust in TRUST:
-            found += [(*state[:i], w, *state[i:]) for i, w in _top(likely + trust * lacking, count // len(TRUST))]
+            found += [Edit(i, i, (w,)) for i, w in _top(likely + trust * lacking, count // len(TRUST))]
         return found
 
     def _between(self, left: Ints, right: Ints, likely: Floats | None) -> Floats:
         found: Floats = (self.neighbours.after(left) if likely is None else likely) + self.neighbours.before(right)
         return found
 
-    def _shifted(self, state: Words, count: int) -> list[Words]:
-        """A word moved to where it stands better between its neighbours."""
+    def _shifted(self, state: Words, count: int) -> list[Edit]:
+        """Words that stand together moved to where they stand better between their neighbours."""
         n = len(state)
         table = self.neighbours.among(np.array([BEGIN, *state, END]))
-        place = np.arange(1, n + 1)
-        gone = table[place - 1, place + 1] - table[place - 1, place] - table[place, place + 1]
         gap = np.arange(n + 1)
-        come = table[gap[None, :], place[:, None]] + table[place[:, None], gap[None, :] + 1] - table[gap, gap + 1]
-        scores = gone[:, None] + come
-        scores[place - 1, place - 1] = scores[place - 1, place] = -np.inf  # where it stands
+        every = np.full((LONGEST, n, n + 1), -np.inf)
+        for size in range(1, min(LONGEST, n - 1) + 1):
+            first = np.arange(1, n - size + 2)
+            last = first + size - 1
+            gone = table[first - 1, last + 1] - table[first - 1, first] - table[last, last + 1]
+            come = table[gap[None, :], first[:, None]] + table[last[:, None], gap[None, :] + 1] - table[gap, gap + 1]
+            inside = (gap >= first[:, None] - 1) & (gap <= last[:, None])  # where it stands
+            every[size - 1, : len(first)] = np.where(inside, -np.inf, gone[:, None] + come)
         found = []
-        for i, j in _top(scores, count, least=0):
-            rest = state[:i] + state[i + 1 :]
-            at = j - (j > i)
-            found.append((*rest[:at], state[i], *rest[at:]))
+        for row, gap_at in _top(every.reshape(-1, n + 1), count, least=0):
+            start, stop = row % n, row % n + row // n + 1
+            if gap_at > start:
+                found.append(Edit(start, gap_at, (*state[stop:gap_at], *state[start:stop])))
+            else:
+                found.append(Edit(gap_at, stop, (*state[start:stop], *state[gap_at:start])))
         return found
 
 
-def _rearranged(state: Words) -> list[Words]:
+def _rearranged(state: Words) -> list[Edit]:
     n = len(state)
-    found = [state[:i] + state[i + 1 :] for i in range(n) if n > 1]
-    return found + [(*state[:i], state[i + 1], state[i], *state[i + 2 :]) for i in range(n - 1)]
+    found = [Edit(i, i + 1, ()) for i in range(n) if n > 1]
+    return found + [Edit(i, i + 2, (state[i + 1], state[i])) for i in range(n - 1)]
 
 
 def _top(scores: Floats, count: int, least: int = SPECIAL) -> list[tuple[int, int]]:

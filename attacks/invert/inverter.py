@@ -10,7 +10,9 @@ import numpy as np
 from bench import Floats, View
 from bench.attacks.invert import training
 from bench.attacks.invert.bag import Bag
-from bench.attacks.invert.edits import MET, Judge, Proposals, Target, Words, polish
+from bench.attacks.invert.draft import draft
+from bench.attacks.invert.edits import Proposals, polish
+from bench.attacks.invert.judge import FLUENT, MET, Judge, Target, Words
 from bench.attacks.invert.ngrams import Neighbours
 from bench.attacks.invert.words import SPECIAL, Vocabulary, folds_case
 from bench.toolkit.search import nearest
@@ -53,6 +55,7 @@ class Inverter:
         self.standard = self.bag.standard(vectors)
         self.neighbours = Neighbours(self.vocabulary, texts)
         self.proposals = Proposals(self.bag, self.neighbours, self._following())
+        self.draft = draft(self.encoder, texts, vectors, self.bag.spread) if options.half else None
 
     def _check_encoder(self) -> None:
         try:
@@ -67,9 +70,16 @@ class Inverter:
         vectors = np.asarray(vectors, dtype=np.float32)
         if vectors.shape[1] != self.dim:
             raise ValueError(f"vectors of {vectors.shape[1]} dimensions cannot be read: the decoder's have {self.dim}")
-        began = time.perf_counter()
+        began, busy = time.perf_counter(), time.process_time()
         targets = [Target(vector) for vector in self.bag.standard(vectors)]
-        judge = Judge(self.encoder, self.vocabulary, self.bag, self.neighbours, self.options.keep)
+        judge = Judge(
+            self.encoder,
+            self.vocabulary,
+            self.bag,
+            self.neighbours,
+            self.options.keep,
+            self.draft and self.draft.encode,  # type: ignore[arg-type]  # a draft is never false
+        )
         for at in range(0, len(targets), SENTENCES):
             self._write(
                 targets[at : at + SENTENCES], vectors[at : at + SENTENCES], judge, f"{at} of {len(targets)} done"
@@ -78,7 +88,9 @@ class Inverter:
         cosines = [target.known[target.best[0]] for target in targets if target.best]
         details = {
             "seconds per sentence": round((time.perf_counter() - began) / max(len(targets), 1), 3),
+            "processor seconds per sentence": round((time.process_time() - busy) / max(len(targets), 1), 3),
             "encoder calls per sentence": round(judge.asked / max(len(targets), 1), 1),
+            "in half precision, per sentence": round(judge.drafted / max(len(targets), 1), 1),
             "met": round(float(np.mean([target.met for target in targets])), 4),
             "cosine": round(float(np.mean(cosines)), 4) if cosines else 0.0,
             "as long as allowed": sum(bool(t.best) and len(t.best[0]) >= self.options.length for t in targets),
@@ -96,15 +108,23 @@ class Inverter:
                 some += more
         judge.look(targets, starts)
         if options.method in ("search", "both"):
-            polish(
-                targets,
-                judge,
-                self.proposals,
-                rounds=options.rounds,
-                moves=options.moves,
-                length=options.length,
-                progress=lambda text: self.view.stage(f"{text}, {done}"),
-            )
+            for weight in FLUENT:
+                judge.fluent = weight
+                for target in targets:
+                    target.tried.clear()
+                    judge.rank(target)
+                polish(
+                    targets,
+                    judge,
+                    self.proposals,
+                    rounds=options.rounds,
+                    moves=options.moves,
+                    length=options.length,
+                    joint=options.joint,
+                    progress=lambda text: self.view.stage(f"{text}, {done}"),
+                )
+        # The encoder has the last word on those that are left.
+        judge.ask([(t, words) for t in targets if not t.met for words in t.best if words not in t.asked])
 
     def _nearest(self, targets: list[Target]) -> list[list[Words]]:
         """Of the nearest public sentences what the vocabulary has, and of the likeliest words a few."""

@@ -51,12 +51,11 @@ class Neighbours:
         return found
 
     def sentences(self, sentences: Sequence[Sequence[int]]) -> Floats:
-        """Mean log-likelihood of the words of each sentence, its end included."""
+        """Log-likelihood of each sentence, its end included."""
         framed = [(BEGIN, *words, END) for words in sentences]
         left = np.array([i for words in framed for i in words[:-1]], dtype=np.int64)
         right = np.array([i for words in framed for i in words[1:]], dtype=np.int64)
         each = np.asarray(self._by_left[left, right]).ravel() + self.single[right] + np.log(1 - SEEN)
         counts = np.array([len(words) - 1 for words in framed])
-        sums = np.add.reduceat(each, np.concatenate([[0], counts.cumsum()[:-1]]))
-        found: Floats = (sums / counts).astype(np.float32)
+        found: Floats = np.add.reduceat(each, np.concatenate([[0], counts.cumsum()[:-1]])).astype(np.float32)
         return found

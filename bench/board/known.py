@@ -127,18 +127,19 @@ def assumption(records: Sequence[AttackRecord]) -> str | None:
     half = [c for c in cells() if "coverage 0.5" in c.protocol and c.defense.partition(":")[0] in defenses]
     blind = [
         c for c in cells() if "corpus" not in c.sees and set(c.sees) & _SURFACES == {"encodings"}
-        and c.metric == "success" and c.defense.partition(":")[0] in defenses
+        and c.defense.partition(":")[0] in defenses
     ]  # fmt: skip
     known = []
     if best := max(half, key=lambda cell: cell.value, default=None):
         known.append(
             f"with half of them in it {best.attack} names {best.value:.3f} of those ({best.defense}, {best.setting})"
         )
-    if best := max(blind, key=lambda cell: cell.value, default=None):
-        known.append(
-            f"without a list {best.attack} rebuilds {best.value:.3f} of the vectors, not their words "
-            f"({best.defense}, {best.setting})"
-        )
+    does = {"success": "rebuilds {} of the vectors, not their words", "exact": "writes {} of the texts word for word"}
+    for metric, what in does.items():
+        if best := max((c for c in blind if c.metric == metric), key=lambda cell: cell.value, default=None):
+            known.append(
+                f"without a list {best.attack} {what.format(f'{best.value:.3f}')} ({best.defense}, {best.setting})"
+            )
     return f"{said} On the published board, {'; '.join(known)}." if known else said
 
 

@@ -15,7 +15,8 @@ from bench import Corpus, Floats, Guess, Release, Written
 from bench.attacks.invert import Invert, XieHongInvert, training
 from bench.attacks.invert.bag import Bag
 from bench.attacks.invert.decoder import beams, likelihoods
-from bench.attacks.invert.edits import Judge, Proposals, Target, polish
+from bench.attacks.invert.edits import Edit, Proposals, _joined, edited, polish
+from bench.attacks.invert.judge import MET, Judge, Target
 from bench.attacks.invert.ngrams import Neighbours
 from bench.attacks.invert.words import END, PAD, SPECIAL, UNKNOWN, Vocabulary, folds_case, spelled, words_of
 from bench.attacks.xie_hong import XieHongBlind
@@ -183,6 +184,60 @@ def test_a_met_vector_costs_no_more_calls() -> None:
     assert judge.asked == 1
 
 
+def test_edits_of_a_sentence() -> None:
+    state = (10, 11, 12, 13)
+    assert edited(state, [Edit(1, 2, ()), Edit(4, 4, (20,)), Edit(2, 4, (13, 12))]) == (10, 13, 12, 20)
+    assert edited(state, []) == state
+
+
+def test_words_that_stand_together_are_moved_together() -> None:
+    vocabulary = Vocabulary.of(["a b c d e"], True, 100)
+    neighbours = Neighbours(vocabulary, ["a b c d e"] * 9)
+    bag = Bag(vocabulary, ["a b c d e"] * 9, np.random.default_rng(0).standard_normal((9, 6)).astype(np.float32))
+    state = tuple(vocabulary.numbers("d e a b c"))
+    found = [edited(state, [edit]) for edit in Proposals(bag, neighbours, None)._shifted(state, 400)]  # noqa: SLF001
+    assert vocabulary.text(found and max(found, key=lambda one: neighbours.sentences([one])[0])) == "a b c d e"
+    assert state not in found
+    assert all(sorted(one) == sorted(state) for one in found)
+
+
+def test_edits_whose_effects_add_up_are_made_at_once() -> None:
+    """Three words are wrong, each alone is a small gain; what came of single edits says which to join."""
+    rng = np.random.default_rng(0)
+    effects = {word: rng.standard_normal(20).astype(np.float32) for word in range(10, 40)}
+    now = np.zeros(20, np.float32) + 0.01
+    right = (10, 11, 12)
+    target = Target(now + sum((effects[word] for word in right), np.zeros(20, np.float32)))
+    state = (1, 2, 3, 4)
+    made = {edited(state, [edit]): edit for edit in (Edit(w % 3, w % 3 + 1, (w,)) for w in effects)}
+    seen = {words: now + effects[edit.words[0]] for words, edit in made.items()}
+    joined = _joined(target, state, now, made, seen, count=8, length=6)
+    assert edited(state, [Edit(w % 3, w % 3 + 1, (w,)) for w in right]) in joined
+    assert all(len(one) == 4 and one[3] == 4 for one in joined)
+    assert not _joined(target, state, now, made, seen, count=8, length=3)
+    assert not _joined(target, state, now, {}, {}, count=8, length=6)
+
+
+def test_a_draft_sorts_and_the_encoder_decides() -> None:
+    """A draft that is a little off never says by itself that a vector is met."""
+    vocabulary = Vocabulary.of(PUBLIC, True, 100)
+    encoder = Encoder()
+    bag = Bag(vocabulary, PUBLIC, encoder.encode(PUBLIC))
+    neighbours = Neighbours(vocabulary, PUBLIC)
+    judge = Judge(encoder, vocabulary, bag, neighbours, 2, lambda texts: encoder.encode(texts) + 0.01)
+    right, wrong = (tuple(vocabulary.numbers(text)) for text in PUBLIC[:2])
+    target = Target(bag.standard(encoder.encode(PUBLIC[:1]))[0])
+    judge.look([target], [[right, wrong]])
+    assert (judge.drafted, judge.asked) == (2, 1)
+    assert target.met
+    assert target.known[right] >= MET
+    other = Target(bag.standard(encoder.encode(PUBLIC[:1]))[0])
+    judge.draft = lambda texts: np.repeat(encoder.encode(PUBLIC[:1]), len(texts), axis=0)  # says that all are right
+    judge.look([other], [[wrong]])
+    assert not other.met
+    assert other.known[wrong] < 0.99
+
+
 @pytest.mark.parametrize(
     ("encoder", "public", "width", "line"),
     [
@@ -223,4 +278,6 @@ def test_vectors_out_of_many_encodings_become_texts_in_any_order(
 def test_options() -> None:
     with pytest.raises(ValueError, match="rounds must be at least 1"):
         Invert(rounds=0)
+    with pytest.raises(ValueError, match="joint must be at least 0"):
+        Invert(joint=-1)
     assert XieHongInvert().method == "search"

@@ -88,6 +88,17 @@ def test_the_assumption_stands_beside_what_is_left_without_it(board: Any) -> Non
     assert said.startswith("Assumed: every private example is in the attacker's list of candidates.")
     assert "unmix names 0.800 of those" in said
     assert "xie-hong-blind rebuilds 0.700 of the vectors" in said
+    assert "word for word" not in said
+
+
+def test_without_a_list_texts_may_be_written_all_the_same(board: Any) -> None:
+    text = {**UNMIX, "sees": ["encodings", "encoder", "public"], "metric": "exact"}
+    board({**text, "attack": "xie-hong-invert", "value": 0.2}, {**text, "attack": "weaker", "value": 0.1},
+          {**text, "attack": "of-updates", "sees": ["updates"], "value": 0.9})  # fmt: skip
+    said = known.assumption([record()])
+    assert said is not None
+    assert "without a list xie-hong-invert writes 0.200 of the texts word for word (texthide, cola" in said
+    assert "of-updates" not in said
 
 
 def test_without_a_board_nothing_is_known(board: Any) -> None:
