@@ -102,7 +102,7 @@ class Taps(TorchFunctionMode):
         note = {F.linear: self._linear, F.layer_norm: self._layer_norm, F.embedding: self._embedding}.get(func)
         output = func(*args, **(kwargs or {}))
         if note is not None and output.requires_grad:
-            note(output, *args, **(kwargs or {}))
+            note(output, *args, **(kwargs or {}))  # type: ignore[operator]
         return output
 
     def _linear(self, output: Tensor, inputs: Tensor, weight: Tensor, bias: Tensor) -> None:
