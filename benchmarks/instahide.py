@@ -36,7 +36,7 @@ def challenge(attacks: list[AttackRecord], papers: list[PublishedNumber]) -> str
     """One picture for each encoding, by how many private pictures and how much of the public ones is known."""
     lines = [_line(("k", "attack", "Max SSIM", "Mean SSIM", "Min L2", "Mean L2", "seeds", "seconds"))]
     lines.append(_line(("---",) * 8))
-    theirs = {n.metric: n for n in papers if n.suite == "details of instahide-challenge"}
+    theirs = {n.metric: n for n in papers if n.suite == "instahide-challenge" and n.metric in CHALLENGE}
     if theirs:
         shown = (f"{theirs[name].value:.2f}" for name in CHALLENGE)
         lines.append(_line(("6", f"*{next(iter(theirs.values())).source}*", *shown, "", "")))

@@ -37,7 +37,7 @@ def build(
     audited = select.by_suite(audits, select.audit_experiment, newest)
     names = _order({*attacked.boards, *trained.boards, *audited.boards})
     stale = StaleRecords([*attacked.newest, *trained.newest, *audited.newest])
-    printed = papers.load(registry)
+    printed = [number for number in papers.load(registry) if number.on_boards]
     trainings = utility_rows.rows(trained, names, printed, stale)
     games = audit_rows.rows(audited, names, stale)
     bootstrap = Bootstrap(attacked.newest)

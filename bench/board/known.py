@@ -35,6 +35,7 @@ class KnownCell(NamedTuple):
     protocol: str
     metric: str
     value: float
+    modality: str = "text"
 
     @property
     def finetuned(self) -> bool:
@@ -50,7 +51,9 @@ def cells() -> tuple[KnownCell, ...]:
     try:
         found = json.loads(board_file().read_text(encoding="utf-8"))["cells"]
         return tuple(
-            KnownCell(**{name: cell[name] for name in KnownCell._fields} | {"sees": tuple(cell["sees"])})
+            KnownCell(
+                **{name: cell[name] for name in KnownCell._fields if name in cell} | {"sees": tuple(cell["sees"])}
+            )
             for cell in found
             if cell["value"] is not None
         )
@@ -60,12 +63,13 @@ def cells() -> tuple[KnownCell, ...]:
 
 def warnings(records: Iterable[AttackRecord]) -> Iterator[str]:
     """A line for each defense that a run shows in too good a light: the board has a stronger attack on it."""
-    groups: dict[tuple[str, bool], list[AttackRecord]] = {}
+    groups: dict[tuple[str, bool, str], list[AttackRecord]] = {}
     for record in records:
         if record.status == "ok" and record.defense.name != UNDEFENDED:
-            groups.setdefault((record.defense.label, record.finetuned is not None), []).append(record)
-    for (defense, finetuned), group in groups.items():
-        best = strongest(defense, finetuned, {word for record in group for word in record.attack.sees})
+            setting = (record.defense.label, record.finetuned is not None, record.dataset.modality)
+            groups.setdefault(setting, []).append(record)
+    for (defense, finetuned, modality), group in groups.items():
+        best = strongest(defense, finetuned, {word for record in group for word in record.attack.sees}, modality)
         ran = {record.attack.label for record in group}
         leaks = [leak for record in group if (leak := leak_of(record)) is not None]
         if best is not None and best.attack not in ran and best.value > max(leaks, default=0.0) + MUCH:
@@ -78,7 +82,7 @@ def warnings(records: Iterable[AttackRecord]) -> Iterator[str]:
             )
 
 
-def strongest(defense: str, finetuned: bool, sees: Iterable[str]) -> KnownCell | None:
+def strongest(defense: str, finetuned: bool, sees: Iterable[str], modality: str = "text") -> KnownCell | None:
     """The attack that finds most behind a defense, of those that need no other surface than `sees` has."""
     there = set(sees)
     rivals = [
@@ -86,6 +90,7 @@ def strongest(defense: str, finetuned: bool, sees: Iterable[str]) -> KnownCell |
         for cell in cells()
         if cell.defense == defense
         and cell.finetuned == finetuned
+        and cell.modality == modality
         and cell.metric in pooling.LEAKS
         and (set(cell.sees) & _SURFACES) <= there
     ]
@@ -124,6 +129,8 @@ def assumption(records: Sequence[AttackRecord]) -> str | None:
         return None
     said = "Assumed: every private example is in the attacker's list of candidates."
     defenses = {record.defense.name for record in records}
+    if any(record.dataset.modality != "text" for record in records):
+        return said
     half = [c for c in cells() if "coverage 0.5" in c.protocol and c.defense.partition(":")[0] in defenses]
     blind = [
         c for c in cells() if "corpus" not in c.sees and set(c.sees) & _SURFACES == {"encodings"}

@@ -96,6 +96,7 @@ class PublishedNumber(PrintedValue):
     defense: str
     attack: str
     """empty: the number is a utility"""
+    on_boards: bool = Field(default=True, exclude=True)
 
     def fits(self, dataset: str, encoder: str, defense: str, attack: str) -> bool:
         same = (self.dataset, self.defense, self.attack) == (dataset, defense, attack)
@@ -129,6 +130,7 @@ class BoardCell(_OnData, Part):
 
     suites: list[str] = Field(default_factory=list)
     dataset: str
+    modality: str = "text"
     encoder: str
     defense: str
     attack: str

@@ -39,6 +39,7 @@ class PaperRow(Part):
     where: str
     percent: bool = False
     random: dict[str, float] = Field(default_factory=dict)
+    on_boards: bool = True
 
 
 class PaperTable(Part):
@@ -48,6 +49,8 @@ class PaperTable(Part):
     paper: str
     where: str
     percent: bool = False
+    on_boards: bool = True
+    """false: its values are no metrics of a board, and stand in the docs alone"""
     dataset: str | None = None
     encoder: str | None = None
     defense: str | None = None
@@ -106,6 +109,7 @@ def _numbers(row: PaperRow, registry: Registry) -> list[PublishedNumber]:
             value=round(mean / scale, 6),
             deviation=None if deviation is None else round(deviation / scale, 6),
             random=row.random.get(metric),
+            on_boards=row.on_boards,
         )
         for metric, (mean, deviation) in row.values.items()
     ]

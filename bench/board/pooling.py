@@ -51,6 +51,7 @@ def cell(records: Sequence[AttackRecord], stale: StaleRecords) -> BoardCell:
     values: Sequence[float | None] = main or [None] * len(PooledMetric._fields)
     return BoardCell(
         dataset=first.dataset.label,
+        modality=first.dataset.modality,
         encoder=first.model,
         defense=first.defense.label,
         attack=first.attack.label,

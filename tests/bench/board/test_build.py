@@ -194,6 +194,15 @@ def test_every_published_number_belongs_to_a_suite_and_names_what_exists() -> No
         assert not n.attack or planned.Chosen(registry.get("attack", n.attack), registry.make("attack", n.attack)).label
 
 
+def test_numbers_that_are_no_metrics_of_a_board_are_on_none() -> None:
+    docs_only = [n for n in papers.load(Registry()) if not n.on_boards]
+    assert {n.metric for n in docs_only} == {"max_ssim", "mean_ssim", "min_l2", "mean_l2"}
+    told = attack_record("instahide-cross:k=6", leak=LEAK).replace(suites={"instahide-challenge": 1})
+    shown = build.build([told], [])
+    assert "instahide-challenge" in shown.suites
+    assert not {n.metric for n in shown.published} & {n.metric for n in docs_only}
+
+
 def test_no_records_is_explained() -> None:
     with pytest.raises(BenchError, match="no records"):
         build.build([], [])

@@ -65,6 +65,7 @@ def test_vectors_that_name_nothing_are_not_said_to_find_nothing(board: Any) -> N
         {**UNMIX, "sees": ["gradients", "corpus"]},
         {**UNMIX, "metric": "sbert"},
         {**UNMIX, "value": None},
+        {**UNMIX, "modality": "images"},
     ],
 )
 def test_what_says_nothing_of_this_setting_is_not_told(board: Any, cell: dict[str, Any]) -> None:
@@ -99,6 +100,13 @@ def test_without_a_list_texts_may_be_written_all_the_same(board: Any) -> None:
     assert said is not None
     assert "without a list xie-hong-invert writes 0.200 of the texts word for word (texthide, cola" in said
     assert "of-updates" not in said
+
+
+def test_runs_on_pictures_are_told_nothing_of_texts(board: Any) -> None:
+    board(UNMIX, {**UNMIX, "protocol": "100 × 50, coverage 0.5"})
+    pictures = record().replace(dataset=record().dataset.model_copy(update={"modality": "images"}))
+    assert list(known.warnings([pictures])) == []
+    assert known.assumption([pictures]) == "Assumed: every private example is in the attacker's list of candidates."
 
 
 def test_without_a_board_nothing_is_known(board: Any) -> None:
