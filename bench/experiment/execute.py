@@ -145,13 +145,13 @@ def _failing(where: str, *, machine: bool = False) -> Iterator[None]:
     except UsageError as error:
         raise _Failed(str(error)) from error
     except Exception as error:
-        if _is_full(error) or (machine and isinstance(error, OSError)):
+        if is_full(error) or (machine and isinstance(error, OSError)):
             raise
         said = str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
         raise _Failed(f"{where}: {said}") from error
 
 
-def _is_full(error: BaseException | None) -> bool:
+def is_full(error: BaseException | None) -> bool:
     """Whether there is no room left for what had to be written: no other cell would fare better."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):

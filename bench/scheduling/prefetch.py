@@ -6,7 +6,6 @@ Texts are encoded once, in the process that starts a run, with all of its cores;
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import logging
 from collections.abc import Callable, Iterable
@@ -18,15 +17,13 @@ from bench.encoders.sentence_bert import SentenceBert
 from bench.errors import BenchError
 from bench.experiment import setup
 from bench.experiment.cells import Cell, Trial
+from bench.experiment.execute import is_full
 from bench.modalities.text import encode_texts
 from bench.plugins.protocol import Protocol
 from bench.plugins.rounds import from_sizes
 from bench.records.model import Record
 from bench.scheduling.tasks import AttackTask, AuditTask, Task
 from bench.system.seeds import generator
-
-# Of the machine, and not of a cell: the run ends, and goes on when there is room.
-FULL = (errno.ENOSPC, errno.EDQUOT)
 
 # Corpora up to so many candidates are embedded for the `sbert` metric once and for all, before the first run on them.
 # Answers that are embedded as they come up would have every run of a new attack load the network for a few sentences,
@@ -100,7 +97,7 @@ def prepare_scoring(tasks: Iterable[Task[Record]], device: str, stage: Callable[
 
 def _tolerate(error: Exception, encoder: str) -> None:
     """Weights that are cut, an encoder that is broken: each task will fail with it, and say so in its record."""
-    if getattr(error, "errno", None) in FULL:
+    if is_full(error):  # of the machine, and not of a task: the run ends, and goes on when there is room
         raise error
     log.debug("%s: not encoded beforehand: %s", encoder, error)
 
