@@ -131,11 +131,12 @@ def assumption(records: Sequence[AttackRecord]) -> str | None:
     defenses = {record.defense.name for record in records}
     if any(record.dataset.modality != "text" for record in records):
         return said
-    half = [c for c in cells() if "coverage 0.5" in c.protocol and c.defense.partition(":")[0] in defenses]
-    blind = [
-        c for c in cells() if "corpus" not in c.sees and set(c.sees) & _SURFACES == {"encodings"}
-        and c.defense.partition(":")[0] in defenses
-    ]  # fmt: skip
+    seen = {word for record in records for word in record.attack.sees} & {"encodings", "updates"}
+    same = [
+        c for c in cells() if set(c.sees) & _SURFACES in ({s} for s in seen) and c.defense.partition(":")[0] in defenses
+    ]
+    half = [c for c in same if "coverage 0.5" in c.protocol]
+    blind = [c for c in same if "corpus" not in c.sees]
     known = []
     if best := max(half, key=lambda cell: cell.value, default=None):
         known.append(

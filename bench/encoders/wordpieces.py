@@ -11,6 +11,9 @@ from typing import Any
 from bench.arrays import PAIR
 from bench.errors import BenchError
 
+# Texts that are tokenized at a time: what the tokenizer says of each is many times as large as its numbers.
+BLOCK = 4096
+
 
 def save(tokenizer: Any, path: Path) -> None:
     """Write transformers' tokenizer as the file that `WordPieces` reads."""
@@ -36,8 +39,13 @@ class WordPieces:
     def __call__(self, texts: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
         """Token numbers and types of each text; a pair is one text with a tab between its sentences."""
         parts = [tuple(text.split(PAIR, 1)) if PAIR in text else text for text in texts]
-        found = self._tokenizer.encode_batch(parts)
-        return [one.ids for one in found], [one.type_ids for one in found]
+        ids: list[list[int]] = []
+        types: list[list[int]] = []
+        for at in range(0, len(parts), BLOCK):
+            found = self._tokenizer.encode_batch(parts[at : at + BLOCK])
+            ids.extend(one.ids for one in found)
+            types.extend(one.type_ids for one in found)
+        return ids, types
 
     def decode(self, ids: Sequence[int]) -> str:
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)

@@ -10,7 +10,7 @@ import torch
 
 from bench import Readings, UsageError
 from bench.attacks.common.updates import tensor
-from bench.attacks.span import SpanAttack
+from bench.attacks.span import SpanAttack, states
 from bench.attacks.span.cover import cover
 from bench.attacks.span.subspace import members, span_of
 from bench.attacks.span.words import distances
@@ -135,3 +135,12 @@ def test_a_word_that_only_one_candidate_has_names_it() -> None:
     assert cover(sentences, None, scores, 2).tolist() == [0, 1]
     # Word 9 stands in no candidate, which is no reason to give up.
     assert cover(sentences, np.array([1, 2, 4, 9]), scores, 2).tolist() == [0, 3]
+
+
+def test_candidates_run_in_blocks_of_so_many_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that memory does not grow with the corpus; in order of length, each once."""
+    monkeypatch.setattr(states, "BLOCK", 64)
+    lengths = RNG.integers(3, 20, size=500)
+    found = list(states.blocks(lengths))
+    assert sorted(np.concatenate(found)) == list(range(500))
+    assert max(int(lengths[rows].sum()) for rows in found) <= 2 * 64

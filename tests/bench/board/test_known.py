@@ -102,6 +102,17 @@ def test_without_a_list_texts_may_be_written_all_the_same(board: Any) -> None:
     assert "of-updates" not in said
 
 
+def test_a_run_on_updates_is_told_what_others_read_from_updates(board: Any) -> None:
+    text = {**UNMIX, "sees": ["encodings", "public"], "metric": "exact"}
+    board(
+        {**text, "attack": "invert", "value": 0.4}, {**text, "attack": "of-updates", "sees": ["updates"], "value": 0.9}
+    )
+    attack = record().attack.model_copy(update={"sees": ["corpus", "updates"]})
+    said = str(known.assumption([record().replace(attack=attack)]))
+    assert "without a list of-updates writes 0.900" in said
+    assert "invert" not in said
+
+
 def test_runs_on_pictures_are_told_nothing_of_texts(board: Any) -> None:
     board(UNMIX, {**UNMIX, "protocol": "100 × 50, coverage 0.5"})
     pictures = record().replace(dataset=record().dataset.model_copy(update={"modality": "images"}))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from bench.encoders import wordpieces
 from bench.errors import UsageError
 from bench.experiment import identity
 from bench.plugins.registry import Registry
@@ -166,3 +167,13 @@ def test_a_finetuned_encoder_sends_what_learns(bench: Bench, tmp_path: Path) -> 
     assert record["metrics"]["exact"]["value"] == 1.0
     assert list(record["details"]["ranks"][0]) == ["1", "2"]
     assert record["utility"]["metrics"]
+
+
+def test_a_corpus_is_tokenized_in_blocks_as_in_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, seen = scene_and_view(round_cell(tmp_path, attack="span"), tmp_path / "view")
+    texts = ["the cat sat", "a", "the dog\tran away", "", "the mat"]
+    whole = seen.updates.tokenizer(texts)
+    monkeypatch.setattr(wordpieces, "BLOCK", 2)
+    assert seen.updates.tokenizer(texts) == whole
+    assert [len(ids) for ids in whole[0]] == [len(types) for types in whole[1]]
+    assert len(whole[0]) == len(texts)
