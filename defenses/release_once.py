@@ -103,7 +103,7 @@ class ReleaseOnce:
         n = len(plain)
         frame = self.frame(public)
         if shared := sum(_content(row) in frame.content for row in plain):
-            _warn_of_private(f"{100 * shared / n:.2g} %")
+            _warn_of_private(f"{100 * shared / n:.3g} %")
         for_label, for_vector = self.budgets
         sigma = gaussian_sigma(2 * frame.bound, for_vector, self.delta)
         points = frame.points(plain) + rng.standard_normal((n, len(frame.axes))) * sigma

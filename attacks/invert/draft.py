@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ import numpy as np
 from bench import BenchError, Floats
 from bench.encoders import packed
 from bench.encoders.batching import tokens_of
-from bench.encoders.blocks import TOKENS, blocks
+from bench.encoders.blocks import block_of, blocks
 from bench.encoders.packed import Architecture, Batch
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class Draft:
         found: Floats = np.empty((len(ids), self.architecture.dim), dtype=np.float32)
         with torch.inference_mode():
             for rows in blocks([len(some) for some in ids]):
-                batch = _batch([ids[i] for i in rows], types and [types[i] for i in rows])
+                batch = block_of([ids[i] for i in rows], types and [types[i] for i in rows], "cpu")
                 found[rows] = self._first(batch).float().numpy()
         return found
 
@@ -104,28 +103,3 @@ def _learnt(checkpoint: str, weights: dict[str, Tensor]) -> dict[str, Tensor]:
         return {name: value for name, value in load_file(checkpoint).items() if name in weights}
     except (OSError, SafetensorError) as error:
         raise BenchError(f"the checkpoint {checkpoint} cannot be read ({error})") from error
-
-
-def _batch(ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None) -> Batch:
-    """Texts, sorted by length, as one block of a fixed number of tokens; token 0 fills it up."""
-    import torch
-
-    lengths = np.array([len(some) for some in ids])
-    first = np.cumsum(lengths) - lengths
-    held = int(lengths.sum())
-    flat, kinds, places = np.zeros((3, max(TOKENS, held)), dtype=np.int64)
-    flat[:held] = np.concatenate(ids)
-    if types is not None:
-        kinds[:held] = np.concatenate(types)
-    places[:held] = np.arange(held) - np.repeat(first, lengths)
-    return Batch(
-        ids=torch.as_tensor(flat),
-        types=torch.as_tensor(kinds),
-        places=torch.as_tensor(places),
-        slots=torch.arange(held),
-        first=torch.as_tensor(first),
-        count=len(ids),
-        longest=int(lengths[-1]),
-        mask=None,
-        runs=tuple((len(list(same)), length) for length, same in groupby(lengths.tolist())),
-    )

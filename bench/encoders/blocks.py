@@ -43,7 +43,7 @@ def encode(
     order = [row for rows in dealt for row in rows]
     with torch.inference_mode():
         for rows in dealt:
-            batch = _batch([ids[i] for i in rows], types and [types[i] for i in rows], device)
+            batch = block_of([ids[i] for i in rows], types and [types[i] for i in rows], device)
             hidden = packed.embed(weights, batch, architecture)
             which = range(architecture.layers - (not mean))
             hidden = packed.layers(weights, hidden, batch, architecture, which)
@@ -76,7 +76,7 @@ def blocks(lengths: Sequence[int]) -> Iterator[list[int]]:
         yield some
 
 
-def _batch(ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None, device: str) -> Batch:
+def block_of(ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None, device: str) -> Batch:
     """Texts, sorted by length, as one block; token 0 fills it up."""
     import torch
 
