@@ -121,8 +121,8 @@ class Finetuning:
         Snapshots stay in the folder: of the epoch that counts and of the one before it, and those after `keep` steps.
         """
         wanted = set(keep)
-        course = state.resume(folder, self.trainer) or Course()
         with one_thread(self.device):
+            course = state.resume(folder, self.trainer) or Course()
             while course.epoch < self.job.options.epochs:
                 self._epoch(course, folder, wanted, progress)
         return course

@@ -82,6 +82,16 @@ class Model:
         first = packed.layers(self.weights, hidden, batch, self.architecture, which, dropout=dropout, first_only=True)
         return packed.pooled(self.weights, first) if self.options.rep == "pooler" else first
 
+    @property
+    def computed(self) -> list[tuple[Tokens, Ints]]:
+        """Texts whose states below the trained layers are kept, as they were computed together."""
+        return [] if self._lower is None else self._lower.groups
+
+    def compute(self, tokens: Tokens, rows: Ints) -> None:
+        """Keep the states of texts, computed together."""
+        if self._lower is not None:
+            self._lower.hidden(tokens, rows)
+
     def encode(self, tokens: Tokens, rows: Ints) -> Floats:
         """The same without gradients and dropout, for many texts."""
         import torch

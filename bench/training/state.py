@@ -44,6 +44,7 @@ def save(folder: Path, course: Course, trainer: Trainer, wanted: set[int]) -> No
             tensors[f"optimizer.{names[index]}.{name}"] = torch.as_tensor(value).cpu()
     exposure = trainer.side.exposure
     tensors |= {"total": torch.as_tensor(exposure.total), "squares": torch.as_tensor(exposure.squares)}
+    tensors |= _company(trainer)
     write(folder / STATE, tensors, {"course": asdict(course), "notes": trainer.notes})
     # The epoch that counts, the one before it, and the last one, which the next may be the better sequel of.
     kept = {course.best * steps, (course.best - 1) * steps, course.epoch * steps, *wanted}
@@ -74,9 +75,35 @@ def resume(folder: Path, trainer: Trainer) -> Course | None:
     trainer.side.exposure.total[:] = tensors["total"].numpy()
     trainer.side.exposure.squares[:] = tensors["squares"].numpy()
     trainer.notes = facts["notes"]
+    _meet_again(trainer, tensors)
     course = Course(**facts["course"])
     course.reached = tuple(course.reached)
     return course
+
+
+def _company(trainer: Trainer) -> dict[str, Any]:
+    """Which texts went through the lower layers together: what is kept of them is computed again after a resume, and
+    its last bits depend on that."""
+    import torch
+
+    groups = [(tokens is trainer.side.public, rows) for tokens, rows in trainer.model.computed]
+    if not groups:
+        return {}
+    return {
+        "lower.public": torch.tensor([public for public, _ in groups]),
+        "lower.size": torch.tensor([len(rows) for _, rows in groups]),
+        "lower.rows": torch.cat([torch.as_tensor(rows) for _, rows in groups]),
+    }
+
+
+def _meet_again(trainer: Trainer, tensors: dict[str, Any]) -> None:
+    if "lower.rows" not in tensors:
+        return
+    side, rows = trainer.side, tensors["lower.rows"].split(tensors["lower.size"].tolist())
+    for public, some in zip(tensors["lower.public"].tolist(), rows, strict=True):
+        tokens = side.public if public else side.tokens
+        assert tokens is not None  # there was one when the state was saved, and the state is of this very training
+        trainer.model.compute(tokens, some.numpy())
 
 
 def write(path: Path, tensors: dict[str, Any], facts: dict[str, Any] | None = None) -> None:

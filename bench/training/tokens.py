@@ -44,6 +44,8 @@ class LowerLayers:
         self._weights, self._architecture, self._which, self._device = weights, architecture, range(count), device
         self._kept: dict[int, dict[int, Tensor]] = {}
         self._room = LIMIT
+        self.groups: list[tuple[Tokens, Ints]] = []
+        """texts whose states are kept, as they were computed together: in other company, the last bits differ"""
 
     def hidden(self, tokens: Tokens, rows: Ints) -> tuple[Batch, Tensor]:
         """The packed texts and their hidden states, tokens × d."""
@@ -55,10 +57,13 @@ class LowerLayers:
         if len(missing):
             with torch.no_grad():
                 fresh = dict(zip(missing.tolist(), self._computed(tokens, missing), strict=True))
+            before = len(kept)
             for row, states in fresh.items():
                 self._room -= states.numel() * states.element_size()
                 if self._room > 0:
                     kept[row] = states
+            if len(kept) > before:
+                self.groups.append((tokens, missing))
         batch = tokens.pack(rows, self._device)
         return batch, torch.cat([kept[i] if i in kept else fresh[i] for i in rows.tolist()])
 

@@ -210,6 +210,30 @@ def test_exposure_is_kept_over_a_kill(model: Path) -> None:
     assert json.loads(json.dumps(notes)) == notes
 
 
+@pytest.mark.parametrize("public", [None, ["the cat sat", "a dog", "the dog ran away from it"]])
+def test_a_resumed_training_computes_kept_states_in_the_same_company(model: Path, public: list[str] | None) -> None:
+    """A matrix product of other rows differs in its last bits, with models of common size."""
+    from bench.defenses.texthide import TextHideInter
+    from bench.training.finetune import Finetuning
+
+    defense = TextHide(m=2, k=2) if public is None else TextHideInter(m=2, k=2)
+    options = replace(OPTIONS, epochs=3, layers=1)
+    job = replace(_job(model, options, defense), public=public)
+    folder = checkpoints.folder_of("company")
+    first = Finetuning(replace(job, options=replace(options, epochs=1)), "cpu")
+    first.run(folder, (), print)
+    resumed, whole = Finetuning(job, "cpu"), Finetuning(job, "cpu")
+    resumed.run(folder, (), print)
+    whole.run(checkpoints.folder_of("whole"), (), print)
+    groups = [
+        [(tokens is one.trainer.side.public, rows.tolist()) for tokens, rows in one.model.computed]
+        for one in (resumed, whole)
+    ]
+    assert groups[0] == groups[1]
+    assert any(of for of, _ in groups[0]) == (public is not None)
+    assert len(groups[0]) > 1
+
+
 @pytest.mark.slow
 def test_twenty_kills_lose_nothing(model: Path, tmp_path: Path) -> None:
     """At random moments: in a step, while the state or a snapshot is written, between two epochs."""
