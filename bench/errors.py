@@ -31,6 +31,11 @@ class Interrupted(KeyboardInterrupt):
         self.done, self.total = done, total
 
 
+def plain(reason: str | None) -> str:
+    """A record's reason as people read it: what was written for users goes without the name of its class."""
+    return (reason or "").removeprefix(f"{UsageError.__name__}: ")
+
+
 def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
     """`unknown attack 'rsss': did you mean 'rss'? known: ...`"""
     names = sorted(set(known))

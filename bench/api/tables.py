@@ -15,6 +15,7 @@ from bench.board import known, pooling
 from bench.board.columns import legend, metric_legend, shown
 from bench.board.record_columns import AUDITS, TRAININGS, RecordLine, all_metrics, leak_only
 from bench.board.utility import summarize
+from bench.errors import plain
 from bench.records.model import AttackRecord, AuditRecord, Record, UtilityRecord
 from bench.scoring.metrics import METRICS
 
@@ -86,7 +87,7 @@ def _failures(records: Sequence[Record]) -> Iterator[Text]:
     for record in records:
         if record.status != "ok":
             against = f" × {record.attack.label}" if isinstance(record, AttackRecord) else ""
-            yield Text(f"{record.status}: {record.defense.label}{against} seed {record.seed}: {record.error}")
+            yield Text(f"{record.status}: {record.defense.label}{against} seed {record.seed}: {plain(record.error)}")
             if traceback := getattr(record, "details", {}).get("traceback"):
                 yield Text("\n".join(traceback), style="dim")
 

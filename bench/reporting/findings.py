@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from bench.board import formats, pooling
 from bench.board.utility import UNDEFENDED
+from bench.errors import plain
 from bench.records.model import AttackRecord, AuditRecord, Record, UtilityRecord
 from bench.reporting.figures import Figure, figure
 
@@ -125,7 +126,7 @@ def findings(records: Sequence[Record]) -> list[Finding]:
 
 def _add(one: Finding, record: Record) -> None:
     if record.status != "ok":
-        one.failures.append(f"{_what(record)}: {record.error}")
+        one.failures.append(f"{_what(record)}: {plain(record.error)}")
     elif isinstance(record, AttackRecord):
         if leak := _leak(record):
             one.leaks.append(leak)

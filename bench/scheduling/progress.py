@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from bench.errors import plain
+
 if TYPE_CHECKING:
     from bench.records.model import Record
     from bench.scheduling.estimates import RemainingTime
@@ -101,7 +103,7 @@ class Progress:
         self._failed += not ok
         if self._remaining:
             self._remaining.done(record)
-        verdict = record.status if ok else f"{record.status}: {record.error}"
+        verdict = record.status if ok else f"{record.status}: {plain(record.error)}"
         self.note(f"[{self._finished}/{self._total}] {title}: {verdict} ({seconds:.1f} s)")
         if not self._live and time.monotonic() - self._last_summary >= SUMMARY_INTERVAL_S:
             self._last_summary = time.monotonic()

@@ -20,6 +20,7 @@ from bench.board.model import (
 )
 from bench.board.render.markup import Aside, Block, Heading, Items, Table, Text
 from bench.board.select import ADHOC
+from bench.errors import plain
 from bench.scoring.metrics import METRICS
 
 MADE = "Made by `bench leaderboard` from records; do not edit. "
@@ -129,7 +130,7 @@ def _comparisons(rows: Sequence[DefenseRow]) -> list[Block]:
 
 def _failures(cells: Sequence[BoardCell]) -> list[Block]:
     lines = [
-        f"✗ {f.status}, {c.defense} × {c.attack}, seed {f.seed} (`{formats.short_id(f.id)}`): {f.error}"
+        f"✗ {f.status}, {c.defense} × {c.attack}, seed {f.seed} (`{formats.short_id(f.id)}`): {plain(f.error)}"
         for c in cells
         for f in c.failed
     ]

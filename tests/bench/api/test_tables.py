@@ -46,6 +46,11 @@ def test_records_are_rows_and_failures_are_said_below() -> None:
     assert said.rstrip().endswith("failed: none × rss seed 1: it broke")
 
 
+def test_what_an_attack_needs_is_said_without_the_name_of_a_class() -> None:
+    refused = attack_record("failed").replace(error="UsageError: it needs --update share=all")
+    assert text(refused).rstrip().endswith("failed: none × rss seed 0: it needs --update share=all")
+
+
 def test_thousands_are_left_to_the_board() -> None:
     many = [attack_record(seed=seed) for seed in range(tables.MOST)]
     first, last = text(*many, attack_record("timeout", seed=1)).splitlines()
