@@ -24,15 +24,17 @@ def wide(
     """Tokens × 4d from a layer's inputs, tokens × d; with `first_only` of each text's first token alone."""
     from torch.nn import functional as F
 
-    def linear(part: str, x: Tensor) -> Tensor:
-        return F.linear(x, weights[f"layer.{layer}.{part}.weight"], weights[f"layer.{layer}.{part}.bias"])
+    from bench.encoders.linear import linear
 
-    query, key, value = (part.transpose(1, 2) for part in _padded(linear("qkv", hidden), batch, 3, architecture.heads))
+    def through(part: str, x: Tensor) -> Tensor:
+        return linear(x, weights[f"layer.{layer}.{part}.weight"], weights[f"layer.{layer}.{part}.bias"])
+
+    query, key, value = (part.transpose(1, 2) for part in _padded(through("qkv", hidden), batch, 3, architecture.heads))
     bias = attention_bias(weights, batch, architecture)
     attended = F.scaled_dot_product_attention(query, key, value, attn_mask=_mask(batch, bias))
     flat = attended.transpose(1, 2).reshape(-1, architecture.dim)
     flat = flat if batch.mask is None else flat[batch.slots]
     if first_only:
         flat, hidden = flat[batch.first], hidden[batch.first]
-    normed = _norm(hidden + linear("out", flat), weights, f"layer.{layer}.norm1", architecture)
-    return F.gelu(linear("up", normed))
+    normed = _norm(hidden + through("out", flat), weights, f"layer.{layer}.norm1", architecture)
+    return F.gelu(through("up", normed))

@@ -226,11 +226,11 @@ def layers(
 
 def pooled(weights: Weights, first: Tensor) -> Tensor:
     """tanh(W·[CLS] + b), where the model has a pooler."""
-    from torch.nn import functional as F
+    from bench.encoders.linear import linear
 
     if "pooler.weight" not in weights:
         raise UsageError("rep=pooler: this encoder has no pooler; take rep=cls")
-    return F.linear(first, weights["pooler.weight"], weights["pooler.bias"]).tanh()
+    return linear(first, weights["pooler.weight"], weights["pooler.bias"]).tanh()
 
 
 def _layer(
@@ -245,6 +245,8 @@ def _layer(
 ) -> Tensor:
     from torch.nn import functional as F
 
+    from bench.encoders.linear import linear
+
     d, heads = architecture.dim, architecture.heads
     if batch.runs is not None:
         return feed_forward(
@@ -253,12 +255,12 @@ def _layer(
     if last:  # only the first tokens ask; all tokens answer
         weight, offset = weights[f"{name}.qkv.weight"], weights[f"{name}.qkv.bias"]
         hidden_in = hidden[batch.first]
-        query = F.linear(hidden_in, weight[:d], offset[:d]).view(batch.count, 1, heads, d // heads)
-        key, value = _padded(F.linear(hidden, weight[d:], offset[d:]), batch, 2, heads)
+        query = linear(hidden_in, weight[:d], offset[:d]).view(batch.count, 1, heads, d // heads)
+        key, value = _padded(linear(hidden, weight[d:], offset[d:]), batch, 2, heads)
         bias = None if bias is None else bias[:, :, :1]
     else:
         hidden_in = hidden
-        qkv = F.linear(hidden, weights[f"{name}.qkv.weight"], weights[f"{name}.qkv.bias"])
+        qkv = linear(hidden, weights[f"{name}.qkv.weight"], weights[f"{name}.qkv.bias"])
         query, key, value = _padded(qkv, batch, 3, heads)
     mask = _mask(batch, bias)
     mixed = F.scaled_dot_product_attention(
@@ -275,15 +277,17 @@ def feed_forward(
     """A layer's output from its input and what attention made of it."""
     from torch.nn import functional as F
 
-    def linear(part: str, x: Tensor) -> Tensor:
-        return F.linear(x, weights[f"{name}.{part}.weight"], weights[f"{name}.{part}.bias"])
+    from bench.encoders.linear import linear
+
+    def through(part: str, x: Tensor) -> Tensor:
+        return linear(x, weights[f"{name}.{part}.weight"], weights[f"{name}.{part}.bias"])
 
     def dropped(x: Tensor) -> Tensor:
         return F.dropout(x, dropout) if dropout else x
 
-    hidden = _norm(hidden + dropped(linear("out", mixed)), weights, f"{name}.norm1", architecture)
-    wide = F.gelu(linear("up", hidden))
-    return _norm(hidden + dropped(linear("down", wide)), weights, f"{name}.norm2", architecture)
+    hidden = _norm(hidden + dropped(through("out", mixed)), weights, f"{name}.norm1", architecture)
+    wide = F.gelu(through("up", hidden))
+    return _norm(hidden + dropped(through("down", wide)), weights, f"{name}.norm2", architecture)
 
 
 def attended(
@@ -292,8 +296,10 @@ def attended(
     """Tokens × d after a layer's attention, run by run; tokens behind the last run, which fill up the block, have 0."""
     from torch.nn import functional as F
 
+    from bench.encoders.linear import linear
+
     d, heads, at = architecture.dim, architecture.heads, 0
-    qkv = F.linear(hidden, weights[f"{name}.qkv.weight"], weights[f"{name}.qkv.bias"])
+    qkv = linear(hidden, weights[f"{name}.qkv.weight"], weights[f"{name}.qkv.bias"])
     found = hidden.new_zeros(hidden.shape)
     for count, length in batch.runs or ():
         here = slice(at, at + count * length)

@@ -14,7 +14,8 @@ from bench.experiment.replay import Difference, compare
 from bench.plugins.registry import Registry
 from bench.records.ledger import Equivalence, Ledger
 from bench.records.model import COMPONENTS, AttackRecord, Record
-from bench.records.store import kind_of, processor
+from bench.records.store import kind_of
+from bench.system import processor
 
 # Kernels of numerical libraries are chosen by processor, so the last bits differ from one to another. Numbers have
 # nine decimals; what differs by more than this was computed differently.
@@ -41,7 +42,7 @@ class Replayed:
 
     @property
     def same_processor(self) -> bool:
-        return self.reference.versions.get("processor") == processor()
+        return self.reference.versions.get("processor") == processor.name()
 
     @property
     def agrees(self) -> bool:

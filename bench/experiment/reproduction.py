@@ -21,7 +21,7 @@ from bench.experiment.migration import OTHER_PROCESSOR, stratum
 from bench.experiment.replay import ASKED, Difference, compare
 from bench.records.model import STAMP, AttackRecord, Record, UtilityRecord
 from bench.records.origin import KEPT, Origin
-from bench.records.store import processor
+from bench.system import processor
 
 # What of a measured record is compared on another processor: there the numbers of an optimiser may differ in every
 # digit, and its outcomes in single examples.
@@ -47,11 +47,11 @@ class Verdict:
         at = time.strftime(STAMP, time.gmtime())
         if self.outcome == "not reproduced":
             some = [text[:LONGEST] for text in self.differences[:KEPT]]
-            return Origin(kind="not reproduced", reference=f"{at}, {processor()}"[:LONGEST], differences=some)
+            return Origin(kind="not reproduced", reference=f"{at}, {processor.name()}"[:LONGEST], differences=some)
         before = self.record.origin
         if self.outcome == "not run" or (before is not None and before.kind == "ci"):
             return before
-        return Origin(kind="replayed", reference=f"{self.said}, {at}, {processor()}"[:LONGEST])
+        return Origin(kind="replayed", reference=f"{self.said}, {at}, {processor.name()}"[:LONGEST])
 
 
 def sample(records: Sequence[Record], count: int, seed: int) -> list[Record]:
@@ -81,7 +81,7 @@ def judge(old: Record, new: Record) -> Verdict:
     found = compare(old, new)
     if not found:
         return Verdict(old, "reproduced", "bit for bit")
-    if old.versions.get("processor") == processor():
+    if old.versions.get("processor") == processor.name():
         return Verdict(old, "not reproduced", "other numbers", list(map(str, found)))
     small = [difference for difference in found if difference.size <= OTHER_PROCESSOR]
     if len(small) == len(found):

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from bench.errors import BenchError, DataError
 from bench.plugins.training import FINETUNED
 from bench.records.model import SCHEMA, AttackRecord, AuditRecord, Record, UtilityRecord
+from bench.system import processor
 from bench.system.files import read_text, write_text
 from bench.system.validation import explain
 
@@ -120,21 +121,4 @@ def versions() -> dict[str, str]:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found | {"processor": processor()}
-
-
-@lru_cache(maxsize=1)
-def processor() -> str:
-    """The processor's model, by which kernels of numerical libraries are chosen."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        import platform
-
-        return platform.processor() or platform.machine()
-    facts: dict[str, Any] = {}
-    for line in lines:
-        name, _, value = line.partition(":")
-        facts.setdefault(name.strip(), value.strip())
-    words = ("model name", "cpu family", "model")
-    return " ".join(str(facts[word]) for word in words if word in facts) or "unknown"
+    return found | {"processor": processor.name()}

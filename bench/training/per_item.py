@@ -15,6 +15,8 @@ import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
+from bench.encoders.linear import linear
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -80,6 +82,8 @@ class Taps(TorchFunctionMode):
         self._names = {_memory(value): name for name, value in weights.items()}
         self._uses: list[Use] = []
         self._owners: dict[int, Tensor] = {}
+        of_linear = {F.linear: self._linear, linear: self._linear}
+        self._notes = {**of_linear, F.layer_norm: self._layer_norm, F.embedding: self._embedding}
 
     def expect(self, *owners: Tensor) -> None:
         """To which items the rows of the next layers belong: a layer is known by its number of rows."""
@@ -99,7 +103,7 @@ class Taps(TorchFunctionMode):
         return mean
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        note = {F.linear: self._linear, F.layer_norm: self._layer_norm, F.embedding: self._embedding}.get(func)
+        note = self._notes.get(func)
         output = func(*args, **(kwargs or {}))
         if note is not None and output.requires_grad:
             note(output, *args, **(kwargs or {}))  # type: ignore[operator]

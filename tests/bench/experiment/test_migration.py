@@ -11,7 +11,7 @@ from bench.experiment.migration import Change, replayed
 from bench.experiment.replay import Difference
 from bench.plugins.registry import Registry
 from bench.records.model import AttackRecord, Record
-from bench.records.store import processor
+from bench.system.processor import name as processor
 from tests.helpers.records import bare_record
 
 

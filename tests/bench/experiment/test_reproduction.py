@@ -15,6 +15,7 @@ from bench.experiment.replay import compare
 from bench.records import store
 from bench.records.model import AttackRecord, Record
 from bench.records.origin import KEPT, Origin
+from bench.system import processor
 from tests.helpers.records import attack_record, failed_record, metric_of, utility_record
 
 RANKED = {"identity": metric_of(0.5), "recall": metric_of(0.5)}
@@ -22,7 +23,7 @@ RANKED = {"identity": metric_of(0.5), "recall": metric_of(0.5)}
 
 def here(record: AttackRecord, **changes: Any) -> AttackRecord:
     """Made on this processor."""
-    return record.replace(versions={**record.versions, "processor": store.processor()}, **changes)
+    return record.replace(versions={**record.versions, "processor": processor.name()}, **changes)
 
 
 def test_a_sample_is_drawn_from_every_stratum_and_follows_from_its_seed() -> None:
