@@ -22,6 +22,7 @@ from bench.plugins.rounds import UpdateProtocol
 from bench.plugins.training import Finetuned
 from bench.scoring.truth import Batches, UpdateTruth
 from bench.surfaces import Client
+from bench.surfaces.pairs import LeakyClient
 from bench.surfaces.updates import TrainingClient
 from bench.system.seeds import generator
 from bench.toolkit.corpus import Corpus
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from bench.experiment.cells import Cell
     from bench.experiment.trained import TrainedModel
 
+PAIRS = 1000
+"""of text and vector that an attack knows which sees pairs and has no option `known`"""
+
 
 def scene(
     cell: Cell, *, device: str, progress: Progress, salt: str | None = None, model: TrainedModel | None = None
@@ -45,10 +49,18 @@ def scene(
 
 
 def client_of(cell: Cell, found: CellSetup) -> Client:
-    """The client, told which tensors of its updates the attack declares."""
-    if isinstance(found.client, TrainingClient):
-        return replace(found.client, wanted=cell.attack.info.tensors)
-    return found.client
+    """The client, told which tensors of its updates the attack declares, or how many of its encoder's answers are known."""
+    client = found.client
+    if isinstance(client, TrainingClient):
+        return replace(client, wanted=cell.attack.info.tensors)
+    if "pairs" in cell.sees:
+        if cell.attacker != "current":
+            raise UsageError(f"{cell.attack.name} holds no encoder of the client's: leave out --attacker {cell.attacker}")
+        assert found.public is not None
+        known = getattr(cell.attack.plugin, "known", PAIRS)
+        facts = (client.seed, client.encoder, client.encoder_name, client.private, client.release, client.key)
+        return LeakyClient(*facts, found.public, known)
+    return client
 
 
 def build(
