@@ -80,7 +80,9 @@ class XieHongInvert(Invert):
         from bench.attacks.invert.inverter import Inverter
         from bench.attacks.xie_hong import XieHongBlind
 
-        inverter = Inverter(self, view.encoder, view.public, view.stage)  # first: what is wrong with the encoder should not take minutes to be said
+        inverter = Inverter(
+            self, view.encoder, view.public, view.stage
+        )  # first: what is wrong with the encoder should not take minutes to be said
         vectors = XieHongBlind().run(view, rng)
         assert vectors.vectors is not None
         texts, details = inverter.texts(vectors.vectors)

@@ -1,5 +1,5 @@
-"""Few known pairs instead of the encoder: a linear map to an encoder of the attacker's own, in whose space sentences are
-then written (ALGEN's idea, Chen et al. 2025).
+"""Few known pairs instead of the encoder: a linear map to an encoder of the attacker's own, in whose space sentences
+are then written (ALGEN's idea, Chen et al. 2025).
 
 The map is a ridge regression; how strong the ridge is, and how much of every coordinate the map gets right, is told by
 leaving each of the known pairs out in turn. Coordinates count by that: what the map cannot tell is not looked for.

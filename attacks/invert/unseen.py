@@ -1,8 +1,8 @@
 """Words that public text lacks or hardly has, out of the vocabulary that the encoder's own tokenizer brings along.
 
 Who may call an encoder has its tokenizer. What such a word does to a vector is learnt by writing it into public
-sentences: the vector with it less the vector without it. That is stored, as a trained decoder is, and reused by all cells
-with the same encoder and public corpus.
+sentences: the vector with it less the vector without it. That is stored, as a trained decoder is, and reused by all
+cells with the same encoder and public corpus.
 """
 
 from __future__ import annotations

@@ -49,13 +49,15 @@ def scene(
 
 
 def client_of(cell: Cell, found: CellSetup) -> Client:
-    """The client, told which tensors of its updates the attack declares, or how many of its encoder's answers are known."""
+    """The client, told which tensors of its updates the attack declares, or how many answers of its encoder are out."""
     client = found.client
     if isinstance(client, TrainingClient):
         return replace(client, wanted=cell.attack.info.tensors)
     if "pairs" in cell.sees:
         if cell.attacker != "current":
-            raise UsageError(f"{cell.attack.name} holds no encoder of the client's: leave out --attacker {cell.attacker}")
+            raise UsageError(
+                f"{cell.attack.name} holds no encoder of the client's: leave out --attacker {cell.attacker}"
+            )
         assert found.public is not None
         known = getattr(cell.attack.plugin, "known", PAIRS)
         facts = (client.seed, client.encoder, client.encoder_name, client.private, client.release, client.key)

@@ -1,4 +1,4 @@
-"""Pairs of text and vector that an attacker has got hold of, of texts that are not private; and more text without vectors.
+"""Pairs of text and vector that an attacker has got hold of, of public texts; and more of these without a vector.
 
 What somebody has who may not call the client's encoder: a few of its answers, and the public corpus as text.
 """
@@ -61,7 +61,9 @@ class Pairs(Surface):
 
     @staticmethod
     def open(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
-        pairs, reading = (json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in ("pairs", "reading"))
+        pairs, reading = (
+            json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in ("pairs", "reading")
+        )
         return {"pairs": Corpus(pairs, load(folder / "pairs.npy")), "reading": reading}
 
     @property

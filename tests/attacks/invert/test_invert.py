@@ -365,7 +365,9 @@ def test_a_few_known_pairs_stand_in_for_the_encoder(tmp_path: Path, monkeypatch:
     guess = InvertFew(known=60).run(view, np.random.default_rng(0))
     assert view.used == {"encodings", "pairs"}
     assert isinstance(guess, Written)
-    common = [len({*words_of(one, True)} & {*words_of(two, True)}) for one, two in zip(guess.written, PRIVATE, strict=True)]
+    common = [
+        len({*words_of(one, True)} & {*words_of(two, True)}) for one, two in zip(guess.written, PRIVATE, strict=True)
+    ]
     assert np.mean(common) > 4  # of five words and a full stop
     with pytest.raises(views.NotGranted):
         _ = view.public
@@ -377,9 +379,9 @@ def test_few_pairs_that_do_not_fit_are_told_in_one_line(tmp_path: Path, monkeypa
     released = surfaces_of(Release(np.zeros((2, 7), np.float32), np.zeros((2, 1))))
     released["pairs"] = Pairs(PUBLIC[:9], Encoder().encode(PUBLIC[:9]), PUBLIC)
     views.write(folder, ("encodings", "pairs"), released)
+    monkeypatch.setenv("BENCH_MODELS_DIR", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(ValueError, match="the attacker's own encoder bert cannot be called"):
-        monkeypatch.setenv("BENCH_MODELS_DIR", str(tmp_path))
-        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
         InvertFew(own="bert").run(views.View(folder), np.random.default_rng(0))
     monkeypatch.setattr(few, "own_encoder", lambda name, progress: (Encoder(), Encoder().encode))
     with pytest.raises(ValueError, match="the pairs' vectors have 48 dimensions and the encodings 7"):
