@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from bench import Guess, Protocol, View, Written, attack
+from bench import Guess, Protocol, UsageError, View, Written, attack
 
 Method = Literal["nearest", "decoder", "search", "both"]
 EPOCHS = 50
@@ -119,7 +119,7 @@ class InvertFew(Invert):
         encoder, encode = own_encoder(self.own, view.stage)
         given = np.asarray(view.pairs.vectors)
         if view.encodings.shape[1] != given.shape[1]:
-            raise ValueError(
+            raise UsageError(
                 f"the pairs' vectors have {given.shape[1]} dimensions and the encodings {view.encodings.shape[1]}"
             )
         view.stage("learning to map vectors to those of the encoder at hand")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bench import Floats
+from bench import Floats, UsageError
 
 RIDGES = tuple(10.0**power for power in np.arange(-3.0, 3.5, 0.5))
 """in units of the mean variance of the directions given"""
@@ -77,7 +77,7 @@ def own_encoder(name: str, progress: Callable[[str], None]) -> tuple[Any, Callab
         encoder = {"minilm": transformers.MiniLM, "mpnet": transformers.MPNet, "bert": transformers.Bert}[name]()
         encoder.encode(["A sentence."])
     except Exception as error:
-        raise ValueError(
+        raise UsageError(
             f"the attacker's own encoder {name} cannot be called ({type(error).__name__}: {error})"
         ) from error
 

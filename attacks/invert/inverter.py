@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench import Corpus, Floats, Ints
+from bench import Corpus, Floats, Ints, UsageError
 from bench.attacks.invert import training
 from bench.attacks.invert.bag import Bag, spread_of
 from bench.attacks.invert.draft import draft
@@ -45,7 +45,7 @@ class Inverter:
         self.options, self.stage = options, stage
         texts, vectors = public.texts, np.asarray(public.vectors)
         if not texts:
-            raise ValueError(
+            raise UsageError(
                 "the public corpus is empty: there is nothing to learn words from; choose another --public"
             )
         self.encoder, self.dim = encoder, vectors.shape[1]
@@ -80,15 +80,15 @@ class Inverter:
         try:
             width = np.asarray(self.encoder.encode(["A sentence."])).shape[1]
         except Exception as error:
-            raise ValueError(f"the encoder cannot be called ({type(error).__name__}: {error})") from error
+            raise UsageError(f"the encoder cannot be called ({type(error).__name__}: {error})") from error
         if width != self.dim:
-            raise ValueError(f"the encoder's vectors have {width} dimensions, those of the public corpus {self.dim}")
+            raise UsageError(f"the encoder's vectors have {width} dimensions, those of the public corpus {self.dim}")
 
     def texts(self, vectors: Floats) -> tuple[list[str], dict[str, Any]]:
         """A text for each vector, and what it took."""
         vectors = np.asarray(vectors, dtype=np.float32)
         if vectors.shape[1] != self.dim:
-            raise ValueError(f"vectors of {vectors.shape[1]} dimensions cannot be read: the decoder's have {self.dim}")
+            raise UsageError(f"vectors of {vectors.shape[1]} dimensions cannot be read: the decoder's have {self.dim}")
         began, busy = time.perf_counter(), time.process_time()
         targets = [Target(vector) for vector in self.bag.standard(vectors)]
         judge = Judge(

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from bench import Floats, Ints
+from bench import Floats, Ints, UsageError
 from bench.attacks.invert.decoder import Decoder
 from bench.attacks.invert.store import STORE, digest
 from bench.attacks.invert.words import PAD, SPECIAL, UNKNOWN, Vocabulary, folds_case, spelled, words_of
@@ -73,7 +73,7 @@ class Trained:
 def obtain(encoder: Any, texts: Sequence[str], vectors: Floats, recipe: Recipe, progress: Progress) -> Trained:
     """The decoder of this encoder and public corpus: from the store, or trained now while others wait."""
     if not len(texts):
-        raise ValueError("the public corpus is empty: there is nothing to train a decoder on; choose another --public")
+        raise UsageError("the public corpus is empty: there is nothing to train a decoder on; choose another --public")
     fold = folds_case(encoder)
     corpus = digest(vectors, texts)
     folder = cache_dir() / STORE / f"{corpus}-{digest(None, [VERSION, asdict(recipe), fold])}"

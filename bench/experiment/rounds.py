@@ -53,16 +53,20 @@ def client_of(cell: Cell, found: CellSetup) -> Client:
     client = found.client
     if isinstance(client, TrainingClient):
         return replace(client, wanted=cell.attack.info.tensors)
-    if "pairs" in cell.sees:
-        if cell.attacker != "current":
-            raise UsageError(
-                f"{cell.attack.name} holds no encoder of the client's: leave out --attacker {cell.attacker}"
-            )
-        assert found.public is not None
-        known = getattr(cell.attack.plugin, "known", PAIRS)
-        facts = (client.seed, client.encoder, client.encoder_name, client.private, client.release, client.key)
-        return LeakyClient(*facts, found.public, known)
-    return client
+    return _leaky(cell, found) if "pairs" in cell.sees else client
+
+
+def _leaky(cell: Cell, found: CellSetup) -> LeakyClient:
+    """The client, of whose encoder's answers to public texts the attacker knows as many as the attack's option says."""
+    if cell.attacker != "current":
+        raise UsageError(f"{cell.attack.name} holds no encoder of the client's: leave out --attacker {cell.attacker}")
+    known = getattr(cell.attack.plugin, "known", PAIRS)
+    if not isinstance(known, int):
+        raise UsageError(f"{cell.attack.name} sees pairs, and its option known has to be a whole number, not {known!r}")
+    assert found.public is not None
+    client = found.client
+    facts = (client.seed, client.encoder, client.encoder_name, client.private, client.release, client.key)
+    return LeakyClient(*facts, found.public, known)
 
 
 def build(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench import Corpus, Floats, Guess, Release, Written
+from bench import Corpus, Floats, Guess, Release, UsageError, Written
 from bench.attacks.invert import Invert, InvertFew, XieHongInvert, few, training, unseen
 from bench.attacks.invert.bag import Bag
 from bench.attacks.invert.decoder import beams, likelihoods
@@ -251,7 +251,7 @@ def test_a_draft_sorts_and_the_encoder_decides() -> None:
 def test_what_cannot_be_attacked_is_told_in_one_line(
     tmp_path: Path, encoder: Any, public: list[str], width: int, line: str
 ) -> None:
-    with pytest.raises(ValueError, match=line):
+    with pytest.raises(UsageError, match=line):
         run(tmp_path, Invert(method="search"), np.zeros((2, width), np.float32), public, encoder)
 
 
@@ -381,10 +381,10 @@ def test_few_pairs_that_do_not_fit_are_told_in_one_line(tmp_path: Path, monkeypa
     views.write(folder, ("encodings", "pairs"), released)
     monkeypatch.setenv("BENCH_MODELS_DIR", str(tmp_path))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(ValueError, match="the attacker's own encoder bert cannot be called"):
+    with pytest.raises(UsageError, match="the attacker's own encoder bert cannot be called"):
         InvertFew(own="bert").run(views.View(folder), np.random.default_rng(0))
     monkeypatch.setattr(few, "own_encoder", lambda name, progress: (Encoder(), Encoder().encode))
-    with pytest.raises(ValueError, match="the pairs' vectors have 48 dimensions and the encodings 7"):
+    with pytest.raises(UsageError, match="the pairs' vectors have 48 dimensions and the encodings 7"):
         InvertFew().run(views.View(folder), np.random.default_rng(0))
     with pytest.raises(ValueError, match="known must be at least 2"):
         InvertFew(known=1)
