@@ -39,6 +39,7 @@ OTHERS = {
     "braverman-pictures": ("braverman-pictures", "instahide"),
     "invert": ("invert:rounds=2", "none"),
     "xie-hong-invert": ("xie-hong-invert:rounds=2", "mix-only"),
+    "invert-few": ("invert-few:method=nearest,unseen=false,known=200", "none"),
     "carlini": ("carlini:pair_steps=2,steps=2", "instahide-cross"),
     "demask": ("demask:steps=2", "instahide"),
     "public-search": ("public-search:steps=2", "instahide-cross"),
