@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 from torch.overrides import handle_torch_function, has_torch_function
 
-from bench.system.processor import linear_library
+from bench.system.processor import onednn
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -22,7 +22,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if has_torch_function((x, weight)):  # whoever follows what becomes of the weights sees one call
         found: Tensor = handle_torch_function(linear, (x, weight), x, weight, bias)
         return found
-    if linear_library() == "mkl" or not _ordinary(x, weight):
+    if not onednn() or not _ordinary(x, weight):
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias)):
         return cast(Tensor, _Linear.apply(x, weight, bias))

@@ -66,6 +66,15 @@ class Architecture:
     """of relative positions, where there are any (MPNet)"""
 
     @classmethod
+    def known(cls, folder: Path) -> bool:
+        """Whether a model's folder holds one that this module can run."""
+        try:
+            cls.read(folder)
+        except UsageError:
+            return False
+        return any(folder.glob("*.safetensors"))
+
+    @classmethod
     def read(cls, folder: Path) -> Architecture:
         try:
             config = json.loads((folder / "config.json").read_text(encoding="utf-8"))

@@ -72,11 +72,18 @@ def verify(records: Iterable[Record], registry: Registry) -> list[tuple[Record, 
 
 
 def changes(record: Record, registry: Registry, known: Ledger | None = None) -> set[Change]:
-    """What has changed since a record was made and is not joined by the ledger."""
+    """What has changed since a record was made and is not joined by the ledger.
+
+    Code that the ledger joins counts as one: a record that one version made stands for those of all the others.
+    """
     known = published_ledger() if known is None else known
     now = code_of(record, registry.get)
-    found = (Change(c, record.code.get(c, ""), now.get(c, "")) for c in COMPONENTS if c in now or c in record.code)
-    return {change for change in found if not known.joins(change.component, change.before, change.after)}
+    found = ((c, record.code.get(c, ""), now.get(c, "")) for c in COMPONENTS if c in now or c in record.code)
+    return {
+        Change(component, known.representative(component, before), after)
+        for component, before, after in found
+        if not known.joins(component, before, after)
+    }
 
 
 def stratified(records: Sequence[Record], count: int, wanted: Callable[[Record], set[Change]]) -> list[Record]:

@@ -20,6 +20,7 @@ from bench import IN_CHECKOUT, ROOT
 from bench.encoders.weights import OFFLINE_PACKAGE
 from bench.errors import UsageError
 from bench.isolation.limits import SCRATCH_BYTES, SHARED_BYTES
+from bench.system.processor import kernel_variables
 from bench.system.threads import PATIENT, thread_variables
 
 VIEW = Path("/view")
@@ -108,7 +109,7 @@ def environment(threads: int | None) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "PYTHONDONTWRITEBYTECODE": "1",  # for processes that the first one starts; it has a flag
     }
-    return found | PATIENT | thread_variables(threads)
+    return found | PATIENT | thread_variables(threads) | kernel_variables()
 
 
 def files_of(module: str) -> list[Path]:

@@ -10,6 +10,7 @@ from bench.experiment import migration
 from bench.experiment.migration import Change, replayed
 from bench.experiment.replay import Difference
 from bench.plugins.registry import Registry
+from bench.records.ledger import Equivalence, Ledger
 from bench.records.model import AttackRecord, Record
 from bench.system.processor import name as processor
 from tests.helpers.records import bare_record
@@ -102,3 +103,10 @@ def test_what_is_no_number_must_be_equal_everywhere() -> None:
     failed = made(1, versions={}).replace(status="failed", error="too slow")
     assert not replayed(made(1, versions={}), failed).agrees
     assert Difference("metrics.recall.value", True, 1.0).size == float("inf")
+
+
+def test_versions_that_the_ledger_joins_stand_for_each_other(registry: Registry) -> None:
+    entry = {"component": "scoring", "from": "older", "to": "old", "reason": "a move", "replayed": ["a1"]}
+    known = Ledger([Equivalence.model_validate({**entry, "agreement": "bit for bit"})])
+    older = made(2, code={"attack": "old rss", "scoring": "older"})
+    assert migration.changes(older, registry, known) == migration.changes(made(1), registry, known)
