@@ -25,7 +25,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if not onednn() or not _ordinary(x, weight):
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias)):
-        return cast(Tensor, _Linear.apply(x, weight, bias))
+        return cast(Tensor, _Linear.apply(x, weight, bias))  # type: ignore[no-untyped-call]
     return _product(x, weight, bias)
 
 
