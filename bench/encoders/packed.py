@@ -235,7 +235,7 @@ def layers(
 
 def pooled(weights: Weights, first: Tensor) -> Tensor:
     """tanh(W·[CLS] + b), where the model has a pooler."""
-    from bench.encoders.linear import linear
+    from bench.toolkit.linear import linear
 
     if "pooler.weight" not in weights:
         raise UsageError("rep=pooler: this encoder has no pooler; take rep=cls")
@@ -254,7 +254,7 @@ def _layer(
 ) -> Tensor:
     from torch.nn import functional as F
 
-    from bench.encoders.linear import linear
+    from bench.toolkit.linear import linear
 
     d, heads = architecture.dim, architecture.heads
     if batch.runs is not None:
@@ -286,7 +286,7 @@ def feed_forward(
     """A layer's output from its input and what attention made of it."""
     from torch.nn import functional as F
 
-    from bench.encoders.linear import linear
+    from bench.toolkit.linear import linear
 
     def through(part: str, x: Tensor) -> Tensor:
         return linear(x, weights[f"{name}.{part}.weight"], weights[f"{name}.{part}.bias"])
@@ -305,7 +305,7 @@ def attended(
     """Tokens × d after a layer's attention, run by run; tokens behind the last run, which fill up the block, have 0."""
     from torch.nn import functional as F
 
-    from bench.encoders.linear import linear
+    from bench.toolkit.linear import linear
 
     d, heads, at = architecture.dim, architecture.heads, 0
     qkv = linear(hidden, weights[f"{name}.qkv.weight"], weights[f"{name}.qkv.bias"])

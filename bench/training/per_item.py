@@ -16,7 +16,7 @@ import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from bench.encoders.linear import linear
+from bench.toolkit.linear import linear
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -9,8 +9,8 @@ import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from bench.encoders import linear as module
-from bench.encoders.linear import linear
+from bench.toolkit import linear as module
+from bench.toolkit.linear import linear
 
 
 @pytest.fixture
