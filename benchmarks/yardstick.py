@@ -66,14 +66,14 @@ def measure() -> dict[str, dict[str, float]]:
     cores = os.cpu_count() or 1
     found: dict[str, dict[str, float]] = {}
     for size, (rows, inner, columns) in SIZES.items():
-        for library, product in products(rows, inner, columns).items():
+        for library, call in products(rows, inner, columns).items():
             for count in sorted({1, cores}):
                 with threads(count):
-                    product()
+                    call()
                     once = clock(count)
-                    product()
+                    call()
                     calls = max(1, round(0.02 / max(clock(count) - once, 1e-4)))
-                    seconds = best(lambda p=product, n=calls: [p() for _ in range(n)], 5, count) / calls  # type: ignore[misc]
+                    seconds = best(lambda p=call, n=calls: [p() for _ in range(n)], 5, count) / calls  # type: ignore[misc]
                 name = f"{library}, {count} thread{'s' if count > 1 else ''}"
                 found.setdefault(name, {})[size] = 2e-9 * rows * inner * columns / seconds
     return found
