@@ -65,6 +65,8 @@ class Migration:
     replayed: list[Replayed]
     accepted: list[Equivalence] = field(default_factory=list)
     refused: list[Change] = field(default_factory=list)
+    interrupted: bool = False
+    """by Ctrl-C: what had been run by then has been judged"""
 
 
 def verify(records: Iterable[Record], registry: Registry) -> list[tuple[Record, Standing]]:
@@ -121,10 +123,16 @@ def migrate(
     """
     met = {record.id: changes(record, registry) for record in stale}
     sample = stratified(stale, count, lambda record: met[record.id])
-    result = Migration([replayed(record, again(record), baseline) for record in sample])
+    result = Migration([])
+    try:
+        for record in sample:
+            result.replayed.append(replayed(record, again(record), baseline))
+    except KeyboardInterrupt:
+        result.interrupted = True
+    waiting = {change for record in sample[len(result.replayed) :] for change in met[record.id]}
     for change in sorted({c for found in met.values() for c in found}, key=lambda c: (c.component, c.before)):
         runs = [run for run in result.replayed if change in met[run.record.id]]
-        if not runs or not all(run.agrees for run in runs):
+        if change in waiting or not runs or not all(run.agrees for run in runs):
             result.refused.append(change)
             continue
         worst = max(runs, key=lambda run: max((d.size for d in run.differences), default=0.0))

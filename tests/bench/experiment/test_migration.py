@@ -110,3 +110,16 @@ def test_versions_that_the_ledger_joins_stand_for_each_other(registry: Registry)
     known = Ledger([Equivalence.model_validate({**entry, "agreement": "bit for bit"})])
     older = made(2, code={"attack": "old rss", "scoring": "older"})
     assert migration.changes(older, registry, known) == migration.changes(made(1), registry, known)
+
+
+def test_an_interruption_keeps_what_had_agreed_by_then(registry: Registry) -> None:
+    def again(record: Record) -> Record:
+        if record.seed == 2:
+            raise KeyboardInterrupt
+        return record
+
+    stale = [made(1), made(2, "unmix", 2.0)]
+    result = migration.migrate(stale, registry, 2, again, "a refactoring")
+    assert result.interrupted
+    # The other record has met the new scoring, too, and is yet to agree.
+    assert [(entry.component, entry.after) for entry in result.accepted] == [("attack", "new rss")]
