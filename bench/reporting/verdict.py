@@ -6,11 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 
 from bench.board.headline import AFFORDABLE, FALLEN
+from bench.board.learnt import LEARNT
 from bench.reporting.figures import Sentence, joined
 from bench.reporting.findings import LIST, NO_LIST, UPDATES, Finding, Leak, Utility
 
-# A model is worth nothing if it is not so much better than a constant answer.
-LEARNT = 0.02
 UNPROVEN = (
     ", and accuracy stays. That is no guarantee: it claims no ε that holds, and a better attack may find more. Do not "
     "call it anonymous."
