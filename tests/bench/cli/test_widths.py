@@ -24,8 +24,6 @@ WIDTHS = (80, 120, 200)
 ENDLESS = 2000
 NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 
-Printed = Callable[[int], str]
-
 
 @pytest.fixture(scope="module")
 def some(tmp_path_factory: pytest.TempPathFactory) -> Path:
