@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from bench.board.model import LEARNT
 from bench.board.utility import UNDEFENDED, SeedSummary, summarize
 from bench.records import store
 from bench.records.model import AttackRecord, Record, UtilityRecord
-
-# A model is worth nothing if it is not so much better than a constant answer.
-LEARNT = 0.02
 
 
 def trainings_of(records: Sequence[Record], folder: Path) -> list[UtilityRecord]:

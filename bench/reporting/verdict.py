@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from bench.board.headline import AFFORDABLE, FALLEN
-from bench.board.learnt import LEARNT
+from bench.board.model import LEARNT
 from bench.reporting.figures import Sentence, joined
 from bench.reporting.findings import LIST, NO_LIST, UPDATES, Finding, Leak, Utility
 
