@@ -141,5 +141,5 @@ def test_with_part_of_the_examples_in_the_list_it_is_said_what_the_leak_is_a_sha
     board()
     half = record().replace(protocol=record().protocol.replace(coverage=0.5))
     said = known.assumption([half])
-    assert said == "Of the private examples, 50 % are in the attacker's list of candidates; the leak is of those."
+    assert said == "Only 50 % of the private examples are in the attacker's list of candidates; the leak is a share of those."
     assert "Assumed: every private example" in str(known.assumption([half, record()]))
