@@ -124,7 +124,10 @@ def assumption(records: Sequence[AttackRecord]) -> str | None:
     shares = {record.protocol.coverage for record in records if "corpus" in record.attack.sees}
     if shares and 1 not in shares:
         said = " or ".join(f"{100 * share:g} %" for share in sorted(shares))
-        return f"Only {said} of the private examples are in the attacker's list of candidates; the leak is a share of those."
+        return (
+            f"Only {said} of the private examples are in the attacker's list of candidates; the leak is a share of "
+            "those."
+        )
     if not shares:
         return None
     said = "Assumed: every private example is in the attacker's list of candidates."
@@ -140,7 +143,8 @@ def assumption(records: Sequence[AttackRecord]) -> str | None:
     known = []
     if best := max(half, key=lambda cell: cell.value, default=None):
         known.append(
-            f"with only half of them in it, {best.attack} names {best.value:.3f} of that half ({best.defense}, {best.setting})"
+            f"with only half of them in it, {best.attack} names {best.value:.3f} of that half ({best.defense}, "
+            f"{best.setting})"
         )
     does = {"success": "rebuilds {} of the vectors, not their words", "exact": "writes {} of the texts word for word"}
     for metric, what in does.items():
