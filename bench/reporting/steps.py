@@ -130,12 +130,13 @@ def _tasks(step: AttackStep | UtilityStep | AuditStep, subject: Subject, rows: i
     given = {name: value for name, value in step.given().items() if value is not None}
     axes = {**{axis: given.get(axis) for axis in AXES}, **subject.axes()}
     if isinstance(step, AttackStep):
-        sizes = {size: given.get(size) for size in SIZES} | {"public": subject.public_corpus}
+        sizes: dict[str, Any] = {size: given.get(size) for size in SIZES} | {"public": subject.public_corpus}
         if step.examples is not None:
-            sizes["examples"] = min(step.examples, rows // PRIVATE_SHARE)
+            examples = min(step.examples, rows // PRIVATE_SHARE)
             if step.batch is not None:  # updates are full, of however few
-                sizes["batch"] = min(step.batch, sizes["examples"])
-                sizes["examples"] -= sizes["examples"] % sizes["batch"]
+                sizes["batch"] = min(step.batch, examples)
+                examples -= examples % sizes["batch"]
+            sizes["examples"] = examples
         some = names.cells(subject.registry, axes, sizes)
         return [AttackTask(replace(cell, fixed_size=False)) for cell in some]
     trials = names.trials(subject.registry, axes, public=subject.public_corpus)
