@@ -45,6 +45,11 @@ INSTALL = (
 
 def require() -> None:
     """Refuse, with what to do about it, where there is no sandbox to be had: never run without it in silence."""
+    if sys.platform != "linux":
+        raise UsageError(
+            "--sealed needs Linux, where its sandbox (bubblewrap) runs: use a Linux machine or a virtual one, or leave "
+            "--sealed out for code that you trust"
+        )
     if shutil.which("bwrap") is None:
         raise UsageError(f"--sealed runs attacks in a bubblewrap sandbox, and there is no bwrap here: {INSTALL}")
     trial = [*_isolation(), *_shown(SYSTEM), "--remount-ro", "/", shutil.which("true") or "/bin/true"]

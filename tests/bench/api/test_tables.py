@@ -93,3 +93,23 @@ def test_long_names_are_never_cut() -> None:
     about = attack_record().replace(metrics=metrics).to_dict() | {"defense": defense}
     said = str(tables.of([AttackRecord.model_validate(about)], "all"))
     assert "…" not in said
+
+
+def test_accuracy_that_a_constant_answer_reaches_is_called_that() -> None:
+    idle = [utility_record("none", 0.51), utility_record("mix", 0.51)]
+    said = text(*idle)
+    assert (
+        "demo, toy: even without a defense the model learns nothing (accuracy 0.510, a constant answer 0.500): this "
+        "shows no cost of any defense"
+    ) in said
+    assert "mix: the model" not in said
+    assert "demo, toy, mix: the model has learnt nothing (accuracy 0.510" in text(
+        utility_record("none", 0.9), utility_record("mix", 0.51)
+    )
+    assert "learn" not in text(utility_record("none", 0.9), utility_record("mix", 0.6))
+
+
+def test_the_utility_beside_an_attack_is_read_with_its_training() -> None:
+    idle = utility_record("none", 0.5)
+    attacked = attack_record().replace(utility={"metrics": {"accuracy": 0.5}, "id": idle.id})
+    assert "even without a defense the model learns nothing" in str(tables.of([attacked], "leak", [idle]))
