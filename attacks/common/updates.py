@@ -53,10 +53,23 @@ def hidden(update: SeenUpdate, name: str, count: int) -> bool:
 def touched(update: SeenUpdate, name: str, count: int) -> Ints:
     """Rows of an embedding that some token of the batch chose: those that are not zero or, under noise, those that are
     larger than noise can be, which need not be all."""
+    return _chosen(update, name, noisy(update, name, count))
+
+
+def longest(seen: SeenUpdates, update: SeenUpdate) -> int:
+    """Tokens of the batch's longest sentence, from the rows of places.
+
+    A long sentence fills all of those, so that whether they hold noise is asked of the rows of words.
+    """
+    places = _chosen(update, PLACES, noisy(update, WORDS, seen.shared[WORDS][0]))
+    return int(places.max(initial=-1)) + 1 - seen.architecture.offset
+
+
+def _chosen(update: SeenUpdate, name: str, noise: bool) -> Ints:
     rows, values = update.rows(name)
     if not np.isfinite(values).all():
         raise UsageError(f"the update of {name} holds NaN or infinite values: training has diverged; lower its rate")
-    if not noisy(update, name, count):
+    if not noise:
         return rows
     size = np.linalg.norm(np.asarray(values, dtype=np.float64), axis=1)
     usual = np.median(size)

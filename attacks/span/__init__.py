@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench import Floats, Guess, Ints, Reading, Readings, View, attack
-from bench.attacks.common.updates import PLACES, WORDS, hidden, needed, tensor, touched
+from bench.attacks.common.updates import PLACES, WORDS, hidden, longest, needed, tensor, touched
 from bench.attacks.span import noise
 from bench.attacks.span import words as words_of
 from bench.attacks.span.cover import cover
@@ -90,8 +90,7 @@ class _Batch:
             count = seen.shared[WORDS][0]
             self.tokens, self.partial = touched(update, WORDS, count), hidden(update, WORDS, count)
             if not self.partial:
-                places = touched(update, PLACES, seen.shared[PLACES][0])
-                self.longest = int(places.max(initial=0)) + 1 - seen.architecture.offset
+                self.longest = longest(seen, update)
         if seen.lowest == 0:
             self._look(seen, span_of(tensor(update, "layer.0.qkv.weight")))
 
