@@ -28,7 +28,7 @@ def explaining(gradient: Values, inputs: Floats, known: Ints, most: int) -> Ints
     in all; none, if they leave more than rounding."""
     values = np.linalg.svd(gradient, compute_uv=False)
     none = np.empty(0, dtype=np.int64)
-    if most >= len(values):
+    if most >= len(values) or not values[most]:
         return none
     # Of a sum of so many products and rounding, the next singular value is one of rounding's.
     rounding = values[most]
@@ -37,15 +37,15 @@ def explaining(gradient: Values, inputs: Floats, known: Ints, most: int) -> Ints
     units = inputs / np.maximum(size, np.finfo(np.float32).tiny)
     chosen = [int(row) for row in known]
     while len(chosen) < min(most, len(inputs)):
-        gains = _gains(gradient, units, chosen, sigma)
-        best = int(np.argmax(gains))
-        if gains[best] <= rounding**2:
+        found = gains(gradient, units, chosen, sigma)
+        best = int(np.argmax(found))
+        if found[best] <= rounding**2:
             break
         chosen.append(best)
     for _ in range(noise.SWEEPS):
         before = list(chosen)
         for at in range(len(known), len(chosen)):
-            chosen[at] = int(np.argmax(_gains(gradient, units, chosen[:at] + chosen[at + 1 :], sigma)))
+            chosen[at] = int(np.argmax(gains(gradient, units, chosen[:at] + chosen[at + 1 :], sigma)))
         if chosen == before:
             break
     left = _left(gradient, units[chosen].astype(np.float64), sigma)
@@ -54,7 +54,7 @@ def explaining(gradient: Values, inputs: Floats, known: Ints, most: int) -> Ints
     return np.array(sorted(set(chosen) - set(known.tolist())), dtype=np.int64)
 
 
-def _gains(gradient: Values, units: Floats, chosen: list[int], sigma: float) -> Values:
+def gains(gradient: Values, units: Floats, chosen: list[int], sigma: float) -> Values:
     """How much of the gradient's square each candidate explains beyond those that are chosen."""
     taken = units[chosen].astype(np.float64)
     products = _left(gradient, taken, sigma).astype(np.float32) @ units.T
@@ -62,9 +62,9 @@ def _gains(gradient: Values, units: Floats, chosen: list[int], sigma: float) -> 
     if chosen:
         inside = units @ np.linalg.qr(taken.T)[0].astype(np.float32)
         new = np.maximum(1 - np.einsum("ij,ij->i", inside, inside, dtype=np.float64), 0.0)
-    gains: Values = np.einsum("ij,ij->j", products, products, dtype=np.float64) / np.maximum(new, noise.SAME)
-    gains[new <= noise.SAME] = 0.0
-    return gains
+    found: Values = np.einsum("ij,ij->j", products, products, dtype=np.float64) / np.maximum(new, noise.SAME)
+    found[new <= noise.SAME] = 0.0
+    return found
 
 
 def _left(gradient: Values, taken: Values, sigma: float) -> Values:
