@@ -106,6 +106,11 @@ def _attack_tables(records: Sequence[AttackRecord], trained: Sequence[UtilityRec
     lines = metric_legend(told)
     lines += [text for text in (known.assumption(records), *known.warnings(records), *known.rivals(records)) if text]
     lines += nothing_learnt(trained)
+    lines += dict.fromkeys(
+        f"{cut}, and what is beyond is in no update: raise max_length of --encoder, as far as the model has places"
+        for record in records
+        if (cut := record.notes.get("cut"))
+    )
     if lines:
         yield Text("\n".join(lines), style="dim")
 

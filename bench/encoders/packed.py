@@ -83,17 +83,18 @@ class Architecture:
         family = config.get("model_type", "")
         if family not in FAMILIES:
             raise UsageError(
-                f"training through a defense and kernel=packed know the families {', '.join(FAMILIES)}, and "
-                f"{folder.name} is {family or 'no transformer'}: choose another --encoder, or --training frozen with "
-                "kernel=transformers"
+                f"updates, training through a defense and kernel=packed know the families {', '.join(FAMILIES)}, and "
+                f"{folder.name} is {family or 'no transformer'}: choose another --encoder, or an attack on encodings "
+                "with --training frozen and kernel=transformers"
             )
         if (
             config.get("hidden_act", "gelu") != "gelu"
             or config.get("position_embedding_type", "absolute") != "absolute"
         ):
             raise UsageError(
-                f"training through a defense and kernel=packed know gelu and absolute positions, and {folder.name} has "
-                "others: choose another --encoder, or --training frozen with kernel=transformers"
+                f"updates, training through a defense and kernel=packed know gelu and absolute positions, and "
+                f"{folder.name} has others: choose another --encoder, or an attack on encodings with --training frozen "
+                "and kernel=transformers"
             )
         offset = config["pad_token_id"] + 1 if family in _OFFSET else 0
         offset = 2 if family == "mpnet" else offset  # whatever its configuration says

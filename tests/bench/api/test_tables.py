@@ -51,6 +51,12 @@ def test_what_an_attack_needs_is_said_without_the_name_of_a_class() -> None:
     assert text(refused).rstrip().endswith("failed: none × rss seed 0: it needs --update share=all")
 
 
+def test_sentences_that_were_cut_are_said_once() -> None:
+    cut = {"cut": "2 sentences have the longest length, 128 tokens"}
+    said = text(*(attack_record(seed=seed).replace(notes=cut) for seed in range(2)))
+    assert said.count("2 sentences have the longest length, 128 tokens, and what is beyond is in no update: raise") == 1
+
+
 def test_thousands_are_left_to_the_board() -> None:
     many = [attack_record(seed=seed) for seed in range(tables.MOST)]
     first, last = text(*many, attack_record("timeout", seed=1)).splitlines()
