@@ -22,8 +22,8 @@ Following = Callable[[Floats, list[Words]], Floats]
 """log-likelihood of every word at every place of some sentences: n × (longest + 1) × words"""
 TRUST = (1.0, 8.0)
 """weights of what the vector lacks beside log-likelihoods: half of the proposals are to read well, half to fit"""
-BLOCK = 32
-"""sentences for which proposals are made at once: some 20 MiB each"""
+BLOCK = 16
+"""sentences for which proposals are made at once: some 30 MiB each"""
 SINGLE = 32
 """best single edits of a sentence that are made together"""
 TOGETHER = 5
@@ -175,7 +175,7 @@ class Proposals:
             scores = likely + trust * lacking
             # What takes a word's place has to be better there.
             scores = scores - scores[np.arange(len(state)), state][:, None]
-            found += [Edit(i, i + 1, (w,)) for i, w in _top(scores, count // len(TRUST))]
+            found += [Edit(i, i + 1, (w,)) for i, w in _top(scores, count // len(TRUST), each=trust == TRUST[0])]
         return found
 
     def _inserted(self, state: Words, likely: Floats | None, lacking: Floats, count: int) -> list[Edit]:
@@ -183,7 +183,8 @@ class Proposals:
         likely = self._between(framed[:-1], framed[1:], likely)
         found = []
         for trust in TRUST:
-            found += [Edit(i, i, (w,)) for i, w in _top(likely + trust * lacking, count // len(TRUST))]
+            scores = likely + trust * lacking
+            found += [Edit(i, i, (w,)) for i, w in _top(scores, count // len(TRUST), each=trust == TRUST[0])]
         return found
 
     def _between(self, left: Ints, right: Ints, likely: Floats | None) -> Floats:
@@ -219,8 +220,15 @@ def _rearranged(state: Words) -> list[Edit]:
     return found + [Edit(i, i + 2, (state[i + 1], state[i])) for i in range(n - 1)]
 
 
-def _top(scores: Floats, count: int, least: int = SPECIAL) -> list[tuple[int, int]]:
-    """Rows and columns of the highest scores; columns below `least` do not count."""
+def _top(scores: Floats, count: int, least: int = SPECIAL, each: bool = False) -> list[tuple[int, int]]:
+    """Rows and columns of the highest scores, with `each` as many in every row; columns below `least` do not count."""
+    if each:
+        scores = scores[:, least:]
+        some = min(-(-count // len(scores)), scores.shape[1])
+        column: Ints = np.argpartition(-scores, some - 1, axis=1)[:, :some].ravel() + least
+        row: Ints = np.arange(len(scores)).repeat(some)
+        keep = scores[row, column - least] > -np.inf
+        return [(int(i), int(w)) for i, w in zip(row[keep], column[keep], strict=True)]
     flat: Ints = np.argpartition(-scores, count, axis=None)[:count] if scores.size > count else np.arange(scores.size)
     row, column = np.unravel_index(flat, scores.shape)
     return [(int(i), int(w)) for i, w in zip(row, column, strict=True) if w >= least and scores[i, w] > -np.inf]

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench import Floats, View
+from bench import Corpus, Floats, Ints, UsageError
 from bench.attacks.invert import training
-from bench.attacks.invert.bag import Bag
+from bench.attacks.invert.bag import Bag, spread_of
 from bench.attacks.invert.draft import draft
 from bench.attacks.invert.edits import Proposals, polish
 from bench.attacks.invert.judge import FLUENT, MET, Judge, Target, Words
 from bench.attacks.invert.ngrams import Neighbours
+from bench.attacks.invert.unseen import effects, own_words
 from bench.attacks.invert.words import SPECIAL, Vocabulary, folds_case
 from bench.toolkit.search import nearest
 
 if TYPE_CHECKING:
     from bench.attacks.invert import Invert
 
-VOCABULARY = 20_000
+VOCABULARY, DECODED = 40_000, 20_000
+"""words, at most; a decoder learns fewer"""
 SENTENCES = 64
 """that are worked on side by side: their candidates take some hundred MiB"""
 GUESSED = (2, 4, 7, 10)
@@ -28,48 +31,64 @@ GUESSED = (2, 4, 7, 10)
 
 
 class Inverter:
-    """Fitted to a view's public corpus and encoder."""
+    """Fitted to an encoder and a public corpus with its vectors."""
 
-    def __init__(self, options: Invert, view: View):
-        self.options, self.view = options, view
-        texts, vectors = view.public.texts, np.asarray(view.public.vectors)
+    def __init__(
+        self,
+        options: Invert,
+        encoder: Any,
+        public: Corpus,
+        stage: Callable[[str], None],
+        trust: Floats | None = None,
+    ):
+        """`trust`: what each coordinate of the vectors counts, where not all are known alike."""
+        self.options, self.stage = options, stage
+        texts, vectors = public.texts, np.asarray(public.vectors)
         if not texts:
-            raise ValueError(
+            raise UsageError(
                 "the public corpus is empty: there is nothing to learn words from; choose another --public"
             )
-        self.encoder, self.dim = view.encoder, vectors.shape[1]
+        self.encoder, self.dim = encoder, vectors.shape[1]
         self._check_encoder()
         self.seconds = 0.0
         self.trained: training.Trained | None = None
         if options.method in ("decoder", "both"):
-            recipe = training.Recipe(passes=options.passes, length=options.length, words=VOCABULARY)
-            self.trained = training.obtain(self.encoder, texts, vectors, recipe, view.stage)
+            recipe = training.Recipe(passes=options.passes, length=options.length, words=DECODED)
+            self.trained = training.obtain(self.encoder, texts, vectors, recipe, stage)
             self.seconds = self.trained.seconds
             self.vocabulary = self.trained.vocabulary
             texts, vectors = self.trained.texts, self.trained.vectors
         else:
-            self.vocabulary = Vocabulary.of(texts, folds_case(self.encoder), VOCABULARY)
-        view.stage("learning which words vectors have")
+            fold = folds_case(self.encoder)
+            self.vocabulary = Vocabulary.of(texts, fold, VOCABULARY)
+            if options.unseen:
+                self.vocabulary = self.vocabulary.widened(own_words(self.encoder, fold))
+        stage("learning which words vectors have")
         self.public, self.vectors = texts, vectors
-        self.bag = Bag(self.vocabulary, texts, vectors)
+        self.draft = draft(self.encoder, texts, vectors, spread_of(vectors)) if options.half else None
+        rare = self._rare() if options.unseen and not self.trained else None
+        self.bag = Bag(self.vocabulary, texts, vectors, rare, trust)
         self.standard = self.bag.standard(vectors)
         self.neighbours = Neighbours(self.vocabulary, texts)
         self.proposals = Proposals(self.bag, self.neighbours, self._following())
-        self.draft = draft(self.encoder, texts, vectors, self.bag.spread) if options.half else None
+
+    def _rare(self) -> Callable[[Ints], Floats]:
+        encode, how = (self.encoder.encode, "whole") if self.draft is None else (self.draft.encode, "half")
+        return lambda few: effects(encode, how, self.vocabulary, few, self.public, self.vectors, self.stage)
 
     def _check_encoder(self) -> None:
         try:
             width = np.asarray(self.encoder.encode(["A sentence."])).shape[1]
         except Exception as error:
-            raise ValueError(f"the encoder cannot be called ({type(error).__name__}: {error})") from error
+            raise UsageError(f"the encoder cannot be called ({type(error).__name__}: {error})") from error
         if width != self.dim:
-            raise ValueError(f"the encoder's vectors have {width} dimensions, those of the public corpus {self.dim}")
+            raise UsageError(f"the encoder's vectors have {width} dimensions, those of the public corpus {self.dim}")
 
     def texts(self, vectors: Floats) -> tuple[list[str], dict[str, Any]]:
         """A text for each vector, and what it took."""
         vectors = np.asarray(vectors, dtype=np.float32)
         if vectors.shape[1] != self.dim:
-            raise ValueError(f"vectors of {vectors.shape[1]} dimensions cannot be read: the decoder's have {self.dim}")
+            raise UsageError(f"vectors of {vectors.shape[1]} dimensions cannot be read: the decoder's have {self.dim}")
         began, busy = time.perf_counter(), time.process_time()
         targets = [Target(vector) for vector in self.bag.standard(vectors)]
         judge = Judge(
@@ -103,7 +122,7 @@ class Inverter:
         options = self.options
         starts = [[] for _ in targets] if options.method == "decoder" else self._nearest(targets)
         if self.trained is not None:
-            self.view.stage(f"decoding, {done}")
+            self.stage(f"decoding, {done}")
             for some, more in zip(starts, self._decoded(vectors), strict=True):
                 some += more
         judge.look(targets, starts)
@@ -121,7 +140,7 @@ class Inverter:
                     moves=options.moves,
                     length=options.length,
                     joint=options.joint,
-                    progress=lambda text: self.view.stage(f"{text}, {done}"),
+                    progress=lambda text: self.stage(f"{text}, {done}"),
                 )
         # The encoder has the last word on those that are left.
         judge.ask([(t, words) for t in targets if not t.met for words in t.best if words not in t.asked])

@@ -6,8 +6,6 @@ reuses it. A training that was stopped goes on where it stopped; on one thread i
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -18,15 +16,15 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from bench import Floats, Ints
+from bench import Floats, Ints, UsageError
 from bench.attacks.invert.decoder import Decoder
+from bench.attacks.invert.store import STORE, digest
 from bench.attacks.invert.words import PAD, SPECIAL, UNKNOWN, Vocabulary, folds_case, spelled, words_of
 from bench.system.files import atomic_write
 from bench.system.paths import cache_dir
 from bench.training import state
 from bench.training.checkpoints import locked
 
-STORE = "decoders"
 VERSION = 1
 """of what is trained and how: another one, another decoder"""
 CHUNK = 4096
@@ -75,16 +73,16 @@ class Trained:
 def obtain(encoder: Any, texts: Sequence[str], vectors: Floats, recipe: Recipe, progress: Progress) -> Trained:
     """The decoder of this encoder and public corpus: from the store, or trained now while others wait."""
     if not len(texts):
-        raise ValueError("the public corpus is empty: there is nothing to train a decoder on; choose another --public")
+        raise UsageError("the public corpus is empty: there is nothing to train a decoder on; choose another --public")
     fold = folds_case(encoder)
-    corpus = _hash(vectors, texts)
-    folder = cache_dir() / STORE / f"{corpus}-{_hash(None, [VERSION, asdict(recipe), fold])}"
+    corpus = digest(vectors, texts)
+    folder = cache_dir() / STORE / f"{corpus}-{digest(None, [VERSION, asdict(recipe), fold])}"
     with locked(folder, progress):
         vocabulary = Vocabulary.of(texts, fold, recipe.words)
         pieces = _pieces(texts, recipe, fold)
         every = [*texts, *pieces]
         # Kept apart: decoders of other recipes are trained on the same pieces.
-        store = cache_dir() / STORE / f"{corpus}-pieces-{_hash(None, pieces)}"
+        store = cache_dir() / STORE / f"{corpus}-pieces-{digest(None, pieces)}"
         known = np.concatenate([np.asarray(vectors), _encoded(encoder, pieces, store, vectors.shape[1], progress)])
         decoder = Decoder(known.shape[1], len(vocabulary), recipe.length, recipe.width, recipe.layers)
         found = state.read(folder / "decoder.safetensors")
@@ -96,14 +94,6 @@ def obtain(encoder: Any, texts: Sequence[str], vectors: Floats, recipe: Recipe, 
             decoder.load_state_dict(found[0])
             seconds = float(found[1].get("seconds", 0.0))
     return Trained(decoder.eval(), vocabulary, every, known, seconds)
-
-
-def _hash(vectors: Floats | None, facts: Any) -> str:
-    """Vectors of the public corpus stand for the encoder: another encoder, other vectors."""
-    sha = hashlib.sha256(json.dumps(list(facts)).encode())
-    if vectors is not None:
-        sha.update(np.ascontiguousarray(vectors, dtype="<f4").tobytes())
-    return sha.hexdigest()[:16]
 
 
 def _pieces(texts: Sequence[str], recipe: Recipe, fold: bool) -> list[str]:

@@ -57,6 +57,10 @@ class Vocabulary:
         frequent = sorted((-count, word) for word, count in counts.items() if count >= least)
         return cls(tuple(word for _, word in frequent[:most]), fold)
 
+    def widened(self, words: Iterable[str]) -> Vocabulary:
+        """With more words, after those that it has."""
+        return Vocabulary(tuple(dict.fromkeys([*self.words, *words])), self.fold)
+
     def __len__(self) -> int:
         return SPECIAL + len(self.words)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bench.board.formats import percent
 from bench.board.model import Board, BoardCell, DefenseRow, Epsilon
@@ -102,12 +102,23 @@ def _assumption(rows: Sequence[DefenseRow], cells: Sequence[BoardCell]) -> str:
         every = all("coverage" not in one.protocol for one in worst)
         held = "every private sentence" if every else "part of the private sentences"
         parts.append(f"the attacker has a list of candidates that holds {held}")
+    elif worst:
+        parts.append("the attacker has no list of candidates")
     if settings := sorted({_setting(row) for row in rows}):
         old = any(f"--attacker {who}" in cell.command for cell in cells for who in ("stale", "initial"))
         has = "some attackers have older weights than the client" if old else "the attacker has its weights"
+        if pairs := {one.protocol.partition(" known pairs")[0].split()[-1] for one in worst if _by_pairs(one)}:
+            whose = "the attacker" if all(map(_by_pairs, worst)) else "some attackers"
+            numbers = " or ".join(sorted(pairs, key=lambda number: int(number) if number.isdigit() else 0))
+            has = f"{whose} knew {numbers} of its vectors instead of its weights"
         parts.append(f"the encoder is {_and(settings)}, and {has}")
     said = "; ".join(parts)
     return f"{said[0].upper()}{said[1:]}." if said else ""
+
+
+def _by_pairs(one: Any) -> bool:
+    """Found by an attacker who had pairs of text and vector in place of the encoder."""
+    return " known pairs" in one.protocol
 
 
 def _cost(row: DefenseRow) -> float:

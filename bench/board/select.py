@@ -139,6 +139,9 @@ def protocol(record: AttackRecord) -> str:
         parts.append(f"queries from {size.split}")
     if record.public and "public" in record.attack.sees:
         parts.append(f"public {record.public.name}")
+    if "pairs" in record.attack.sees:
+        pairs = f"{record.notes.get('pairs', 'some')} known pairs"
+        parts.append(f"{pairs} of {record.public.name}" if record.public else pairs)
     if record.attacker not in (None, "current"):
         parts.append(f"attacker holds the {record.attacker} encoder")
     if record.sealed:

@@ -30,7 +30,7 @@ from bench.conformance.checks import (
     passed,
     verdict,
 )
-from bench.experiment import cells, setup
+from bench.experiment import cells, rounds, setup
 from bench.experiment.cells import Cell, Chosen
 from bench.isolation import guess as guesses
 from bench.isolation import process, view
@@ -71,7 +71,7 @@ class AttackTrial:
         """One run of the attack; with `reordered`, on the same release in another order."""
         # Built afresh each time: the oracle's stream goes on from question to question.
         setting = setup.build(self.cell, device="cpu", progress=_ignore)
-        client, attack = setting.client, self.cell.attack
+        client, attack = rounds.client_of(self.cell, setting), self.cell.attack
         if reordered:
             release, key = _reordered(client.release, client.key, self.other_order)
             client = replace(client, release=release, key=key)
@@ -135,7 +135,7 @@ def _trial(registry: Registry, defense: str, chosen: Chosen, spec: str) -> Attac
     sizes = {"examples": examples, "epochs": epochs, "candidates": CANDIDATES}
     (cell,) = cells.cells(registry, {"defense": [defense], "attack": [spec], **stage}, sizes)
     setting = setup.build(cell, device="cpu", progress=_ignore)
-    surfaces.build(cell.sees, setting.client)  # a defense may have nothing to release on one
+    surfaces.build(cell.sees, rounds.client_of(cell, setting))  # a defense may have nothing to release on one
     return AttackTrial(cell, Expected.of(setting.truth))
 
 

@@ -282,7 +282,7 @@ def _public(
     if asked and asked != AUTO:
         return _same_kind(dataset, choose(registry, "dataset", asked))
     wanting = defense if asked else attack
-    if wanting is None or (wanting is attack and "public" not in wanting.info.sees):
+    if wanting is None or (wanting is attack and not {"public", "pairs"} & set(wanting.info.sees)):
         return None
     name = named or dataset.info.public
     if not name:

@@ -22,6 +22,7 @@ from bench.plugins.rounds import UpdateProtocol
 from bench.plugins.training import Finetuned
 from bench.scoring.truth import Batches, UpdateTruth
 from bench.surfaces import Client
+from bench.surfaces.pairs import LeakyClient
 from bench.surfaces.updates import TrainingClient
 from bench.system.seeds import generator
 from bench.toolkit.corpus import Corpus
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from bench.experiment.cells import Cell
     from bench.experiment.trained import TrainedModel
 
+PAIRS = 1000
+"""of text and vector that an attack knows which sees pairs and has no option `known`"""
+
 
 def scene(
     cell: Cell, *, device: str, progress: Progress, salt: str | None = None, model: TrainedModel | None = None
@@ -45,10 +49,24 @@ def scene(
 
 
 def client_of(cell: Cell, found: CellSetup) -> Client:
-    """The client, told which tensors of its updates the attack declares."""
-    if isinstance(found.client, TrainingClient):
-        return replace(found.client, wanted=cell.attack.info.tensors)
-    return found.client
+    """The client, told which tensors of its updates the attack declares, or how many answers of its encoder are out."""
+    client = found.client
+    if isinstance(client, TrainingClient):
+        return replace(client, wanted=cell.attack.info.tensors)
+    return _leaky(cell, found) if "pairs" in cell.sees else client
+
+
+def _leaky(cell: Cell, found: CellSetup) -> LeakyClient:
+    """The client, of whose encoder's answers to public texts the attacker knows as many as the attack's option says."""
+    if cell.attacker != "current":
+        raise UsageError(f"{cell.attack.name} holds no encoder of the client's: leave out --attacker {cell.attacker}")
+    known = getattr(cell.attack.plugin, "known", PAIRS)
+    if not isinstance(known, int):
+        raise UsageError(f"{cell.attack.name} sees pairs, and its option known has to be a whole number, not {known!r}")
+    assert found.public is not None
+    client = found.client
+    facts = (client.seed, client.encoder, client.encoder_name, client.private, client.release, client.key)
+    return LeakyClient(*facts, found.public, known)
 
 
 def build(

@@ -18,7 +18,7 @@ from bench.plugins.rounds import UpdateProtocol
 
 KINDS = ("attack", "defense", "dataset", "encoder")
 # What may leave a client (bench.surfaces), and what an attacker may know besides.
-SURFACES = ("encodings", "labels", "gradients", "updates")
+SURFACES = ("encodings", "labels", "gradients", "updates", "pairs")
 SEES = (*SURFACES, "corpus", "public", "encoder", "defense", "oracle")
 ON = ("text", "images")
 METHODS = {"attack": "run", "defense": "release", "dataset": "load", "encoder": "encode"}

@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench import Corpus, Floats, Guess, Release, Written
-from bench.attacks.invert import Invert, XieHongInvert, training
+from bench import Corpus, Floats, Guess, Release, UsageError, Written
+from bench.attacks.invert import Invert, InvertFew, XieHongInvert, few, training, unseen
 from bench.attacks.invert.bag import Bag
 from bench.attacks.invert.decoder import beams, likelihoods
-from bench.attacks.invert.edits import Edit, Proposals, _joined, edited, polish
+from bench.attacks.invert.edits import Edit, Proposals, _joined, _top, edited, polish
 from bench.attacks.invert.judge import MET, Judge, Target
 from bench.attacks.invert.ngrams import Neighbours
 from bench.attacks.invert.words import END, PAD, SPECIAL, UNKNOWN, Vocabulary, folds_case, spelled, words_of
 from bench.attacks.xie_hong import XieHongBlind
 from bench.isolation import view as views
+from bench.surfaces.pairs import Pairs
 from tests.helpers.scenarios import surfaces_of
 
 DIM = 48
@@ -67,7 +68,7 @@ def _own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def seen(folder: Path, encodings: Floats, public: list[str], encoder: Any) -> views.View:
     vectors = Encoder().encode(public) if public else np.zeros((0, DIM), np.float32)
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True, parents=True)
     views.write(
         folder,
         ("encoder", "encodings", "public"),
@@ -250,7 +251,7 @@ def test_a_draft_sorts_and_the_encoder_decides() -> None:
 def test_what_cannot_be_attacked_is_told_in_one_line(
     tmp_path: Path, encoder: Any, public: list[str], width: int, line: str
 ) -> None:
-    with pytest.raises(ValueError, match=line):
+    with pytest.raises(UsageError, match=line):
         run(tmp_path, Invert(method="search"), np.zeros((2, width), np.float32), public, encoder)
 
 
@@ -281,3 +282,111 @@ def test_options() -> None:
     with pytest.raises(ValueError, match="joint must be at least 0"):
         Invert(joint=-1)
     assert XieHongInvert().method == "search"
+
+
+def test_every_place_gets_its_share_of_proposals() -> None:
+    scores = np.array([[0, 0, 0, 0, 9.0, 8, 7], [9, 9, 9, 9, 1, 3, 2], [0, 0, 0, 0, -np.inf, -np.inf, 1]])
+    assert sorted(_top(scores, 4, each=True)) == [(0, 4), (0, 5), (1, 5), (1, 6), (2, 6)]
+    assert sorted(_top(scores, 3)) == [(0, 4), (0, 5), (0, 6)] or len(_top(scores, 3)) < 3
+
+
+def test_a_word_that_public_text_lacks_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Out of the tokenizer's vocabulary: what it does to a vector is learnt by writing it into public sentences."""
+    private = ["The zebra sees a cat.", "The man eats a quince."]
+    vectors = Encoder().encode(private)
+    words = ["zebra", "quince", "cat", "spare"]
+    monkeypatch.setattr("bench.attacks.invert.inverter.own_words", lambda encoder, fold: words)
+    guess = run(tmp_path, Invert(), vectors)
+    assert guess.written == [text.lower() for text in private]
+    (stored,) = (tmp_path / "cache" / "decoders").glob("*/effects.npy")
+    assert len(np.load(stored)) >= 3
+    without = run(tmp_path / "without", Invert(unseen=False), vectors)
+    assert not {"zebra", "quince"} & {word for text in without.written for word in words_of(text, True)}
+
+
+def test_effects_are_learnt_once(tmp_path: Path) -> None:
+    vocabulary = Vocabulary.of(PUBLIC, True, 100).widened(["zebra", "cat"])
+    assert len(vocabulary) == len(Vocabulary.of(PUBLIC, True, 100)) + 1
+    rare = np.array(vocabulary.numbers("zebra"))
+    vectors = Encoder().encode(PUBLIC)
+    once = unseen.effects(Encoder().encode, "whole", vocabulary, rare, PUBLIC, vectors, print)
+    again = unseen.effects(Broken().encode, "whole", vocabulary, rare, PUBLIC, vectors, print)
+    assert np.array_equal(once, again)
+    with pytest.raises(OSError, match="no weights"):
+        unseen.effects(Broken().encode, "half", vocabulary, rare, PUBLIC, vectors, print)
+
+
+def test_words_of_a_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Tokenizer:
+        def __init__(self, words: list[str]):
+            self.words = words
+
+        def get_vocab(self) -> dict[str, int]:
+            return {word: at for at, word in enumerate(self.words)}
+
+    class Packed:
+        folder = Path("somewhere")
+
+    def told(*words: str) -> list[str]:
+        monkeypatch.setattr(unseen.packed, "tokenizer_of", lambda folder: Tokenizer([*words]))
+        return unseen.own_words(Packed(), True)
+
+    assert told("[PAD]", "zebra", "##ing", "a", "1945", "don't", "né") == ["zebra", "1945"]
+    assert told("<s>", "\u0120Zebra", "ing", "\u0120cat", "\u0120zebra") == ["zebra", "cat"]
+    assert unseen.own_words(Encoder(), True) == []
+
+
+def test_a_map_between_encoders_says_how_right_it_is() -> None:
+    rng = np.random.default_rng(0)
+    table, given = rng.standard_normal((30, 12)), rng.standard_normal((200, 30))
+    noise = np.where(np.arange(12) < 6, 0.1, 20.0)
+    found = few.align(given, given @ table + 3 + noise * rng.standard_normal((200, 12)))
+    fresh = rng.standard_normal((50, 30))
+    assert found.right[:6].min() > 0.9
+    assert found.right[6:].max() < 0.3
+    assert np.corrcoef(found(fresh)[:, 0], (fresh @ table)[:, 0])[0, 1] > 0.99
+    assert found.trust[:6].min() > 3 * found.trust[6:].max()
+    # With fewer pairs than dimensions it is still a map, and a worse one.
+    less = few.align(given[:15], (given @ table)[:15])
+    assert less.right.mean() < found.right[:6].mean()
+
+
+def test_a_few_known_pairs_stand_in_for_the_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The victim's encoder is the attacker's own, turned: pairs tell how."""
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((DIM, DIM)))[0].astype(np.float32)
+    vectors = Encoder().encode(PUBLIC) @ turn
+    monkeypatch.setattr(few, "own_encoder", lambda name, progress: (Encoder(), Encoder().encode))
+    folder = tmp_path / "view"
+    folder.mkdir()
+    released = surfaces_of(Release(Encoder().encode(PRIVATE) @ turn, np.zeros((len(PRIVATE), 1))))
+    released["pairs"] = Pairs(PUBLIC[:60], vectors[:60], PUBLIC)
+    views.write(folder, ("encodings", "pairs"), released)
+    view = views.View(folder)
+    guess = InvertFew(known=60).run(view, np.random.default_rng(0))
+    assert view.used == {"encodings", "pairs"}
+    assert isinstance(guess, Written)
+    common = [
+        len({*words_of(one, True)} & {*words_of(two, True)}) for one, two in zip(guess.written, PRIVATE, strict=True)
+    ]
+    assert np.mean(common) > 4  # of five words and a full stop
+    with pytest.raises(views.NotGranted):
+        _ = view.public
+
+
+def test_few_pairs_that_do_not_fit_are_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "view"
+    folder.mkdir()
+    released = surfaces_of(Release(np.zeros((2, 7), np.float32), np.zeros((2, 1))))
+    released["pairs"] = Pairs(PUBLIC[:9], Encoder().encode(PUBLIC[:9]), PUBLIC)
+    views.write(folder, ("encodings", "pairs"), released)
+    monkeypatch.setenv("BENCH_MODELS_DIR", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(UsageError, match="the attacker's own encoder bert cannot be called"):
+        InvertFew(own="bert").run(views.View(folder), np.random.default_rng(0))
+    monkeypatch.setattr(few, "own_encoder", lambda name, progress: (Encoder(), Encoder().encode))
+    with pytest.raises(UsageError, match="the pairs' vectors have 48 dimensions and the encodings 7"):
+        InvertFew().run(views.View(folder), np.random.default_rng(0))
+    with pytest.raises(ValueError, match="known must be at least 2"):
+        InvertFew(known=1)
+    with pytest.raises(ValueError, match="trains no decoder"):
+        InvertFew(method="both")

@@ -74,3 +74,17 @@ def test_a_single_usable_defense_and_none() -> None:
     leaky = said(row("mix", 0.3, epsilon=epsilon(50, 50)))["Which to trust"]
     assert leaky.endswith("unmix finds 30 %, but its ε of 50, which holds, does not prevent that.")
     assert said(row("none", 1.0), row("ruin", 0.0, 0.6)) == {}
+
+
+def test_without_a_list_and_with_known_pairs_it_says_so() -> None:
+    """The tier of knowledge stands in the headline."""
+    about = {"attack": "invert", "metric": "exact", "value": 0.4, "low": 0.3, "high": 0.5, "at_random": False}
+    blind = row("texthide", 0.4, worst={**about, "protocol": "40 × 1, coverage 0"})
+    told = said(blind)["What this assumes"]
+    assert told == (
+        "The attacker has no list of candidates; the encoder is minilm, fine-tuned through the defense, and the "
+        "attacker has its weights."
+    )
+    few = row("texthide", 0.4, worst={**about, "attack": "invert-few", "protocol": "40 × 1, 100 known pairs of prose"})
+    assert "the attacker knew 100 of its vectors instead of its weights" in said(few)["What this assumes"]
+    assert "some attackers knew 100 of its vectors" in said(few, blind)["What this assumes"]

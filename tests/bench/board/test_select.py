@@ -77,12 +77,14 @@ def test_of_records_as_old_as_each_other_the_id_decides_and_one_that_lies_there_
         ({"sealed": True}, "4 × 1, sealed"),
         ({"public": PUBLIC}, "4 × 1"),  # the attack does not see it
         ({"public": PUBLIC, "attack": "sees-public"}, "4 × 1, public papers"),
+        ({"public": PUBLIC, "attack": "sees-pairs", "notes": {"pairs": 100}}, "4 × 1, 100 known pairs of papers"),
     ],
 )  # fmt: skip
 def test_a_protocol_is_its_size_and_what_differs_from_the_defaults(options: dict[str, Any], said: str) -> None:
     record = attack_record(**options)
-    if record.attack.name == "sees-public":
-        record = record.replace(attack=record.attack.model_copy(update={"sees": ["encodings", "public"]}))
+    if record.attack.name.startswith("sees-"):
+        word = record.attack.name.removeprefix("sees-")
+        record = record.replace(attack=record.attack.model_copy(update={"sees": ["encodings", word]}))
     assert select.protocol(record) == said
 
 

@@ -20,8 +20,8 @@ def client(n: int = 6, dim: int = 4) -> surfaces.Client:
     return surfaces.Client(0, None, "none", private, release, key)
 
 
-# Updates need a transformer: test_updates.py has them.
-@pytest.mark.parametrize("word", [word for word in SURFACES if word != "updates"])
+# Updates need a transformer, and pairs a public corpus: test_updates.py and test_pairs.py have them.
+@pytest.mark.parametrize("word", [word for word in SURFACES if word not in ("updates", "pairs")])
 def test_what_is_written_is_what_is_opened_and_as_large_as_was_said(word: str, tmp_path: Path) -> None:
     (surface,) = surfaces.build([word, "corpus"], client()).values()
     facts = surface.write(tmp_path)

@@ -9,17 +9,26 @@ const HOME = {
   view: "board",
   suite: Object.keys(packed.suites)[0] ?? "",
   ...{ dataset: "", encoder: "", defense: "", attack: "", without: "", q: "" },
-  ...{ sort: "-value", order: "worst", cell: "", knows: "", surface: "" },
+  ...{ sort: "-value", order: "worst", cell: "", knows: "", holds: "", surface: "" },
 };
 
 // Threat models, as buttons. A list that lacks some private examples says so in the protocol.
 const partly = (cell) => /coverage/.test(cell.protocol);
+const paired = (cell) => cell.sees.includes("pairs");
+const older = (cell) => /attacker holds the (\w+) encoder/.exec(cell.protocol)?.[1] ?? "";
 const PRESETS = {
   knows: {
     "": () => true,
     list: (cell) => cell.sees.includes("corpus") && !partly(cell),
     part: (cell) => cell.sees.includes("corpus") && partly(cell),
     none: (cell) => !cell.sees.includes("corpus"),
+  },
+  holds: {
+    "": () => true,
+    current: (cell) => !paired(cell) && !older(cell),
+    stale: (cell) => older(cell) === "stale",
+    initial: (cell) => older(cell) === "initial",
+    pairs: paired,
   },
   surface: {
     "": () => true,
@@ -75,4 +84,5 @@ const found = () => {
 };
 
 // A tier compares a defense's worst case over all attacks of a suite; with some of them left out it would mislead.
-const wholeThreat = () => Boolean(state.suite) && !state.without && !state.attack && !state.q && !state.knows && !state.surface;
+const wholeThreat = () =>
+  Boolean(state.suite) && !state.without && !state.attack && !state.q && Object.keys(PRESETS).every((name) => !state[name]);

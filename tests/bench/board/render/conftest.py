@@ -89,7 +89,8 @@ def show(driver: Any, pages: dict[str, Path]) -> Iterator[Show]:
 
 
 def _with_training(board: Board) -> Board:
-    """With a suite of training, updates that were attacked, and a list that lacks half of the examples."""
+    """With a suite of training, updates that were attacked, a list that lacks half of the examples, and
+    attackers with older encoders or with none."""
     rows = [
         {
             "suites": ["utility"], "dataset": "cola", "encoder": "minilm", "defense": defense, "epochs": 20,
@@ -101,6 +102,9 @@ def _with_training(board: Board) -> Board:
     cells = list(board.cells)
     cells[0] = cells[0].replace(sees=["corpus", "updates"], attack="span")
     cells[1] = cells[1].replace(protocol="1000 × 1, coverage 0.5")
+    cells[2] = cells[2].replace(protocol="1000 × 1, attacker holds the stale encoder")
+    cells[3] = cells[3].replace(protocol="1000 × 1, attacker holds the initial encoder")
+    cells[4] = cells[4].replace(protocol="1000 × 1, 100 known pairs of prose", sees=["encodings", "pairs"])
     suite = board.suites["main"].replace(title="What defenses cost")
     made = board.replace(cells=cells, suites={**board.suites, "utility": suite}).to_dict()
     return Board.model_validate({**made, "utility": rows})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -57,17 +58,25 @@ def test_threat_models_are_buttons_and_stand_in_the_address(show: Show) -> None:
     one(driver, "[data-preset=knows] [data-value=part]").click()
     assert "1 of" in one(driver, "#count").text
     one(driver, "[data-preset=knows] [data-value=none]").click()
+    assert "1 of" in one(driver, "#count").text
+    one(driver, "[data-preset=holds] [data-value=stale]").click()
     assert "No cell fits" in one(driver, "#count").text
     one(driver, "[data-preset=knows] [data-value=list]").click()
+    assert "1 of" in one(driver, "#count").text
     pressed = driver.find_elements("css selector", "#presets [aria-pressed=true]")
-    assert [button.text for button in pressed] == ["a list of candidates", "anything"]
+    assert [button.text for button in pressed] == ["a list of candidates", "an epoch older", "anything"]
+    assert "holds=stale" in driver.current_url
+    for who in ("initial", "pairs"):
+        assert "1 of" in one(show("trained", f"#holds={who}&view=table&suite="), "#count").text
+    current, whole = re.findall(r"\d+", one(show("trained", "#holds=current&view=table&suite="), "#count").text)[:2]
+    assert int(current) == int(whole) - 3
     driver = show("trained", "#knows=nonsense&surface=updates&view=table&suite=")
     assert attacks(driver) == {"span"}
 
 
 def test_tiers_are_not_shown_for_a_threat_model(show: Show) -> None:
-    driver = show("small", "#knows=list")
-    assert "Tiers are shown for a whole suite only" in one(driver, "#count").text
+    for asked in ("#knows=list", "#holds=current"):
+        assert "Tiers are shown for a whole suite only" in one(show("small", asked), "#count").text
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (900, "dark"), (390, "light")])
