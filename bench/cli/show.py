@@ -156,8 +156,10 @@ def _table(record: Record, width: int) -> Any:
     from bench.board.record_columns import METRIC_PARTS
     from bench.records.model import AttackRecord
 
+    names: tuple[str, ...]
+    caption: str | None
     if isinstance(record, AttackRecord):
-        names, caption = METRIC_PARTS, None
+        names, caption = tuple(METRIC_PARTS), None
         rows = [
             [name, *(_number(getattr(metric, part, None)) for part in names)] for name, metric in record.metrics.items()
         ]

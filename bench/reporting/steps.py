@@ -103,9 +103,9 @@ def rows_of(dataset: Chosen) -> int:
     train = setup.load(dataset.plugin, "train")[0]
     if len(train) < LEAST_ROWS:
         raise DataError(f"{dataset.label} has {len(train)} rows to train on: a report needs at least {LEAST_ROWS}")
-    used = np.unique(train.labels) if train.classes else ()
+    used = [int(number) for number in np.unique(train.labels)] if train.classes else []
     if len(used) == 1:
-        raise DataError(f"{dataset.label} has one class, {train.classes[int(used[0])]!r}: there is nothing to learn")
+        raise DataError(f"{dataset.label} has one class, {train.classes[used[0]]!r}: there is nothing to learn")
     if len(used) > len(train) / ROWS_OF_A_CLASS:
         raise DataError(
             f"{dataset.label} has {len(used)} classes in {len(train)} rows: is the label another column (label=COLUMN)?"
