@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench import Floats, Guess, Ints, Reading, Readings, UpdateProtocol, View, attack
-from bench.attacks.common.updates import PLACES, WORDS, needed, touched
+from bench.attacks.common.updates import PLACES, WORDS, longest, needed, touched
 
 # Of each step back from triples to pairs, and from pairs to single words (Brants et al. 2007).
 BACK = 0.4
@@ -52,14 +52,11 @@ class Film:
         for number in range(len(seen)):
             view.stage(f"update {number + 1} of {len(seen)}")
             words = touched(seen[number], WORDS, seen.shared[WORDS][0])
-            longest = seen.max_length
-            if PLACES in seen.shared:
-                places = touched(seen[number], PLACES, seen.shared[PLACES][0])
-                longest = min(longest, int(places.max(initial=1)) + 1 - seen.architecture.offset)
+            most = min(seen.max_length, longest(seen, seen[number])) if PLACES in seen.shared else seen.max_length
             found: list[list[int]] = []
             if begin in words and end in words:
                 model = Triples(words, public, begin)
-                found = self.written(model, np.flatnonzero(words == end)[0], longest, seen.batch)
+                found = self.written(model, np.flatnonzero(words == end)[0], most, seen.batch)
             readings.append(Reading([words[one].tolist() for one in found], words.tolist()))
         return Readings(readings=readings)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench import Guess, Reading, Readings, View, attack
-from bench.attacks.common.updates import PLACES, WORDS, needed, touched
+from bench.attacks.common.updates import PLACES, WORDS, longest, needed, touched
 
 
 @attack("token-rows", sees={"updates"}, paper="as in Melis et al. 2019 and others since", tensors=(WORDS, PLACES))
@@ -22,12 +22,11 @@ class TokenRows:
     def run(self, view: View, rng: np.random.Generator) -> Guess:
         seen = view.updates
         needed(seen, [WORDS], "token-rows")
-        readings, longest = [], []
+        readings, lengths = [], []
         for number in range(len(seen)):
             view.stage(f"update {number + 1} of {len(seen)}")
             words = touched(seen[number], WORDS, seen.shared[WORDS][0])
             readings.append(Reading(tokens=[int(token) for token in words]))
             if PLACES in seen.shared:
-                places = touched(seen[number], PLACES, seen.shared[PLACES][0])
-                longest.append(int(places.max(initial=-1)) + 1 - seen.architecture.offset)
-        return Readings(readings=readings, details={"longest": longest})
+                lengths.append(longest(seen, seen[number]))
+        return Readings(readings=readings, details={"longest": lengths})

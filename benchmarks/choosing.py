@@ -1,5 +1,6 @@
-"""Writes tables from the board: docs/choosing.md (which defense at which audited ε, what it costs, what leaks), and in
-docs/release-once.md what was asked of that defense beside what it reaches.
+"""Writes tables from the board: docs/choosing.md (which defense at which audited ε, what it costs, what leaks), in
+docs/release-once.md what was asked of that defense beside what it reaches, and in docs/updates.md under how much noise
+attacks end.
 
 `python benchmarks/choosing.py` after `bench leaderboard`; `--check` says whether the tables are what the board has.
 """
@@ -159,6 +160,26 @@ def _budget(found: dict[str, float] | None) -> Row:
     return {"ε claimed": f"{found['nominal']:.3g}", "ε actual": f"{found['accounted']:.4g}"} if found else {}
 
 
+def ends(board: dict[str, Any]) -> str:
+    """What attacks on updates find under DP-SGD, the least noise first."""
+    found: dict[tuple[float, str], dict[str, Any]] = {}
+    for cell in board["cells"]:
+        if "updates" in cell["suites"] and cell["epsilon"] and cell["defense"].startswith("dp-sgd:"):
+            found.setdefault((-cell["epsilon"]["accounted"], cell["defense"]), {})[cell["attack"]] = cell["metrics"]
+
+    def share(metrics: dict[str, Any] | None, name: str) -> str:
+        return f"{metrics[name][0]:.3f}" if metrics else "–"
+
+    head = ("noise", "ε", "words found by `token-rows`", "sentences named by `span`", "of those it names, wrong")
+    lines = [_line(head), _line(("---",) * len(head))]
+    for (epsilon, defense), by in sorted(found.items()):
+        noise = Registry().make("defense", defense).noise
+        span = by.get("span")
+        said = (share(by.get("token-rows"), "tokens"), share(span, "exact"), share(span, "false"))
+        lines.append(_line((f"{noise:g}", f"{-epsilon:.2g}", *said)))
+    return "\n".join(lines)
+
+
 def _line(cells: tuple[str, ...]) -> str:
     return f"| {' | '.join(cells)} |"
 
@@ -170,7 +191,7 @@ def main() -> int:
     args = parser.parse_args()
     board = json.loads(args.board.read_text(encoding="utf-8"))
     changed = False
-    for name, make in (("choosing.md", tables), ("release-once.md", asked)):
+    for name, make in (("choosing.md", tables), ("release-once.md", asked), ("updates.md", ends)):
         page = DOCS / name
         text = page.read_text(encoding="utf-8")
         before, _, rest = text.partition(START)

@@ -72,27 +72,25 @@ def flops(encoder: MiniLM, texts: list[str]) -> float:
 
 
 def measure(name: str, texts: list[str], repeats: int) -> list[Measurement]:
-    encoder = MiniLM()
-    fast = MiniLM(kernel="packed")
-    for call in (partial(theirs, encoder), encoder.encode, fast.encode):
+    encoder, padded = MiniLM(), MiniLM(kernel="transformers")
+    for call in (partial(theirs, encoder), encoder.encode, padded.encode):
         np.testing.assert_allclose(call(texts[:200]), plain(encoder, texts[:200]), atol=1e-5)
     sides = {"plain": partial(plain, encoder), "theirs": partial(theirs, encoder)}
-    sides |= {"default": encoder.encode, "packed": fast.encode}
+    sides |= {"ours": encoder.encode, "padded": padded.encode}
     taken = fastest({side: partial(call, texts) for side, call in sides.items()}, repeats)
-    loop, package, ours, packed = (len(texts) / taken[side] for side in sides)
+    loop, package, ours, other = (len(texts) / taken[side] for side in sides)
     rate, one = "sentences/s", flops(encoder, texts) / len(texts)
     loop_name, package_name = "length-sorted batches", "sentence-transformers"
     return [
         Measurement(f"encoding {name}", loop_name, loop, ours, rate, flops=one),
         Measurement(f"encoding {name}, the package", package_name, package, ours, rate, flops=one),
-        Measurement(f"encoding {name}, packed", loop_name, loop, packed, rate, flops=one),
-        Measurement(f"encoding {name}, packed, the package", package_name, package, packed, rate, flops=one),
+        Measurement(f"encoding {name}, kernel=transformers", loop_name, loop, other, rate, flops=one),
     ]
 
 
 def sweep(name: str, texts: list[str]) -> None:
     """Which rows and steps are best; bench/encoders/batching.py quotes the answer."""
-    encoder = MiniLM()
+    encoder = MiniLM(kernel="transformers")
     reference = plain(encoder, texts)
     speeds: dict[str, list[float]] = {"plain": [], **{f"rows={r} step={s}": [] for r in (16, 32, 64) for s in (2, 4)}}
     for _ in range(2):

@@ -2,8 +2,9 @@
 
     python benchmarks/yardstick.py [--json]
 
-NumPy's BLAS and torch's, on one thread and on all. `make bench` takes it in every repeat and shows each figure that is
-made of matrix products as a share of the best of them: what is missing to 1 is what other code than the product takes.
+NumPy's BLAS, torch's and oneDNN, which torch carries, on one thread and on all. `make bench` takes it in every repeat
+and shows each figure that is made of matrix products as a share of the best of them: what is missing to 1 is what other
+code than the product takes.
 The share counts operations in float32; the bfloat16 line shows what the processor would do in half the precision.
 """
 
@@ -19,6 +20,8 @@ import numpy as np
 import torch
 from measurement import best, clock, parser
 from threadpoolctl import threadpool_limits
+
+from bench.toolkit.linear import product
 
 # rows × inner × columns: search in CoLA and SST-2, the layers of MiniLM and MPNet, the pair network.
 SIZES = {
@@ -37,11 +40,14 @@ def products(rows: int, inner: int, columns: int) -> dict[str, Callable[[], Any]
     out = np.empty((rows, columns), dtype=np.float32)
     s, t, room = (torch.from_numpy(x) for x in (a, b, out.copy()))
     s16, t16, room16 = (x.bfloat16() for x in (s, t, room))
-    return {
+    found: dict[str, Callable[[], Any]] = {
         "numpy": lambda: np.matmul(a, b, out=out),
         "torch": lambda: torch.mm(s, t, out=room),
         "torch bfloat16": lambda: torch.mm(s16, t16, out=room16),
     }
+    if torch.backends.mkldnn.is_available():
+        found["onednn"] = lambda: product(s, t.T)
+    return found
 
 
 @contextmanager
@@ -60,14 +66,14 @@ def measure() -> dict[str, dict[str, float]]:
     cores = os.cpu_count() or 1
     found: dict[str, dict[str, float]] = {}
     for size, (rows, inner, columns) in SIZES.items():
-        for library, product in products(rows, inner, columns).items():
+        for library, call in products(rows, inner, columns).items():
             for count in sorted({1, cores}):
                 with threads(count):
-                    product()
+                    call()
                     once = clock(count)
-                    product()
+                    call()
                     calls = max(1, round(0.02 / max(clock(count) - once, 1e-4)))
-                    seconds = best(lambda p=product, n=calls: [p() for _ in range(n)], 5, count) / calls  # type: ignore[misc]
+                    seconds = best(lambda p=call, n=calls: [p() for _ in range(n)], 5, count) / calls  # type: ignore[misc]
                 name = f"{library}, {count} thread{'s' if count > 1 else ''}"
                 found.setdefault(name, {})[size] = 2e-9 * rows * inner * columns / seconds
     return found

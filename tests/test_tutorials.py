@@ -77,7 +77,7 @@ def matches(shown: str, printed: str) -> bool:
 
 def run(line: str, folder: Path) -> tuple[int, list[str]]:
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONUNBUFFERED": "1",
-           "COLUMNS": "100", "HF_HUB_OFFLINE": "1"}  # fmt: skip
+           "COLUMNS": "120", "HF_HUB_OFFLINE": "1"}  # fmt: skip
     done = subprocess.run(
         ["bash", "-c", line], cwd=folder, env=env, text=True, timeout=300,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,38 @@ def test_what_is_released_is_tested_listed_and_attested() -> None:
     assert any(s.get("uses", "").startswith("anchore/sbom-action@") for s in jobs["build"]["steps"])
     assert any(s.get("uses", "").startswith("actions/attest-build-provenance@") for s in jobs["attest"]["steps"])
     assert "docker build --file Containerfile" in " ".join(s.get("run", "") for s in jobs["container"]["steps"])
-    assert (ROOT / "Containerfile").is_file()
+
+
+def test_a_container_copies_all_that_the_wheel_is_made_of(tmp_path: Path) -> None:
+    """As the container builds it, from its own copies, and as the checkout does."""
+    here = tmp_path / "here"
+    here.mkdir()
+    for line in (ROOT / "Containerfile").read_text().splitlines():
+        if line.startswith("COPY "):
+            *wanted, target = line.split()[1:]
+            for name in wanted:
+                place = here / target if (ROOT / name).is_dir() else here / target / Path(name).name
+                copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+                place.parent.mkdir(parents=True, exist_ok=True)
+                copy(ROOT / name, place)
+    whole = tmp_path / "whole"
+    left = {str(ROOT): {"build", "tests", "results", "dist"}, str(ROOT / "leaderboards"): {"records", "boards"}}
+    shutil.copytree(
+        ROOT,
+        whole,
+        ignore=lambda folder, names: left.get(folder, set()) | {n for n in names if n[0] == "." or "egg-info" in n},
+    )
+    made, wanted_names = (wheel_of(folder, tmp_path / f"{folder.name}-wheel") for folder in (here, whole))
+    assert made == wanted_names
+    assert "bench/leaderboards/board.json" in made
+    assert "bench/docs/concepts.md" in made
+
+
+def wheel_of(folder: Path, out: Path) -> set[str]:
+    quiet = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation", "--no-cache-dir")
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *quiet, "--wheel-dir", out, folder], check=True)
+    (path,) = out.glob("*.whl")
+    return set(zipfile.ZipFile(path).namelist())
 
 
 def test_what_builds_a_wheel_is_of_one_version() -> None:

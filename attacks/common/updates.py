@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -32,12 +34,22 @@ def needed(seen: SeenUpdates, names: list[str], attack: str) -> list[str]:
 
 def tensor(update: SeenUpdate, name: str) -> npt.NDArray[np.float64]:
     """A tensor of an update as float64, if it holds anything."""
-    value = np.asarray(update[name], dtype=np.float64)
-    if not np.isfinite(value).all():
-        raise UsageError(f"the update of {name} holds NaN or infinite values: training has diverged; lower its rate")
-    if not value.any():
-        raise UsageError(f"the update of {name} is zero everywhere: nothing was learnt from this batch; take another")
-    return value
+    return _told(np.asarray(update[name], dtype=np.float64), name)
+
+
+def _told(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """The values of an update, if they tell anything."""
+    if not np.isfinite(values).all():
+        raise UsageError(
+            f"the update of {name} holds NaN or infinite values: training has diverged; lower its rate, in --update or "
+            "--training, or take precision=bf16 for fp16"
+        )
+    if not values.any():
+        raise UsageError(
+            f"the update of {name} is zero everywhere: nothing was learnt from this batch; take another --seed, or a "
+            "larger rate in --update"
+        )
+    return values
 
 
 def noisy(update: SeenUpdate, name: str, count: int) -> bool:
@@ -53,10 +65,22 @@ def hidden(update: SeenUpdate, name: str, count: int) -> bool:
 def touched(update: SeenUpdate, name: str, count: int) -> Ints:
     """Rows of an embedding that some token of the batch chose: those that are not zero or, under noise, those that are
     larger than noise can be, which need not be all."""
+    return _chosen(update, name, noisy(update, name, count))
+
+
+def longest(seen: SeenUpdates, update: SeenUpdate) -> int:
+    """Tokens of the batch's longest sentence, from the rows of places.
+
+    A long sentence fills all of those, so that whether they hold noise is asked of the rows of words.
+    """
+    places = _chosen(update, PLACES, noisy(update, WORDS, seen.shared[WORDS][0]))
+    return int(places.max(initial=-1)) + 1 - seen.architecture.offset
+
+
+def _chosen(update: SeenUpdate, name: str, noise: bool) -> Ints:
     rows, values = update.rows(name)
-    if not np.isfinite(values).all():
-        raise UsageError(f"the update of {name} holds NaN or infinite values: training has diverged; lower its rate")
-    if not noisy(update, name, count):
+    _told(values, name)
+    if not noise:
         return rows
     size = np.linalg.norm(np.asarray(values, dtype=np.float64), axis=1)
     usual = np.median(size)

@@ -8,15 +8,15 @@ defense of the representation matters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bench import Floats, Guess, Ints, Reading, Readings, View, attack
-from bench.attacks.common.updates import PLACES, WORDS, hidden, needed, tensor, touched
-from bench.attacks.span import noise
+from bench.attacks.common.updates import PLACES, WORDS, hidden, longest, needed, tensor, touched
+from bench.attacks.span import faint, noise
 from bench.attacks.span import words as words_of
 from bench.attacks.span.cover import cover
 from bench.attacks.span.states import blocks, inner
@@ -32,6 +32,8 @@ CLEAN = 1e-3
 SAMPLE = 61
 # Share of a batch's words that the best covering may leave without a sentence.
 MISSING = 0.1
+# Candidates nearest to the span among whom sentences with a faint gradient are looked for.
+NEAREST = 4096
 
 
 @attack(
@@ -56,11 +58,16 @@ class SpanAttack:
         allowed = [batch.fitting(ids) for batch in batches]
         distances, inputs = _distances(view, seen, batches, ids, types, allowed)
         union = np.unique(np.concatenate(allowed))
+
+        def at_the_top(rows: Ints) -> Floats:
+            if inputs is not None:
+                return inputs[np.searchsorted(union, rows)]
+            return _at_the_top(seen, ids, types, rows)
+
         readings = []
         for number, batch in enumerate(batches):
             view.stage(f"naming sentences, update {number + 1} of {len(batches)}")
-            mine = None if inputs is None else inputs[np.searchsorted(union, allowed[number])]
-            readings.append(batch.named(ids, allowed[number], distances[number], mine))
+            readings.append(batch.named(ids, allowed[number], distances[number], at_the_top))
         details = {
             "candidates": [len(rows) for rows in allowed],
             "ranks": [{str(layer): span.rank for layer, span in batch.spans.items()} for batch in batches],
@@ -68,6 +75,8 @@ class SpanAttack:
         }
         if any(batch.sigma for batch in batches):
             details["noise"] = [batch.sigma for batch in batches]
+        if any(batch.faint for batch in batches):
+            details["faint"] = [batch.faint for batch in batches]
         return Readings(readings=readings, details=details)
 
 
@@ -82,6 +91,7 @@ class _Batch:
         self.sigma = noise.level(self.top)
         """standard deviation of the noise on it"""
         self.longest, self.tokens = seen.max_length, None
+        self.difference, self.faint = seen.difference, 0
         self.partial = False
         """some of the words are hidden, by noise or because small entries were dropped"""
         self.clean: bool | None = None
@@ -90,8 +100,7 @@ class _Batch:
             count = seen.shared[WORDS][0]
             self.tokens, self.partial = touched(update, WORDS, count), hidden(update, WORDS, count)
             if not self.partial:
-                places = touched(update, PLACES, seen.shared[PLACES][0])
-                self.longest = int(places.max(initial=0)) + 1 - seen.architecture.offset
+                self.longest = longest(seen, update)
         if seen.lowest == 0:
             self._look(seen, span_of(tensor(update, "layer.0.qkv.weight")))
 
@@ -99,6 +108,11 @@ class _Batch:
     def measured(self) -> list[int]:
         """Layers to whose spans distances are asked for: under noise the top one's."""
         return [max(self.spans)] if self.sigma else sorted(self.spans)
+
+    @property
+    def rounded(self) -> bool:
+        """Nothing but rounding is between the gradient and its inputs, as far as this can be told."""
+        return not (self.sigma or self.partial or self.difference or self.clean is False)
 
     def _look(self, seen: SeenUpdates, first: Span) -> None:
         """At the inputs of the first layer, which are words at places."""
@@ -128,17 +142,25 @@ class _Batch:
         return np.flatnonzero(fits)
 
     def named(
-        self, ids: Sequence[Ints], rows: Ints, distances: dict[int, tuple[Values, Values]], inputs: Floats | None
+        self,
+        ids: Sequence[Ints],
+        rows: Ints,
+        distances: dict[int, tuple[Values, Values]],
+        at_the_top: Callable[[Ints], Floats],
     ) -> Reading:
-        """`distances` and energies of the candidates `rows`, by layer, and their `inputs` of the top one if some update
-        has noise."""
+        """`distances` and energies of the candidates `rows`, by layer; `at_the_top` has the inputs of some in the top
+        one."""
         top = max(self.spans)
         chosen, sure = np.zeros(len(rows), dtype=bool), False
         if len(rows):
             chosen = members(distances[top][0], self.size, self.spans[top].floor)
             sure = bool(chosen.sum() == self.size)
-            if not chosen.any() and inputs is not None and self.sigma:
-                chosen[noise.explaining(self.top, inputs, self.sigma, self.size)] = True
+            if self.rounded and chosen.sum() < self.size:
+                some = np.argsort(distances[top][0], kind="stable")[:NEAREST]
+                found = faint.explaining(self.top, at_the_top(rows[some]), np.flatnonzero(chosen[some]), self.size)
+                chosen[some[found]], self.faint = True, len(found)
+            if not chosen.any() and self.sigma:
+                chosen[noise.explaining(self.top, at_the_top(rows), self.sigma, self.size)] = True
             elif not chosen.any() and not self.clean:
                 scores = self._scores({layer: energy for layer, (_, energy) in distances.items()})
                 chosen[cover([ids[i] for i in rows], self.tokens, scores, min(self.size, len(rows)))] = True
@@ -223,6 +245,17 @@ def _distances(
         done += len(rows)
         view.stage(f"{done:,} of {len(union):,} candidate sentences")
     return found, kept
+
+
+def _at_the_top(seen: SeenUpdates, ids: Sequence[Ints], types: Sequence[Sequence[int]], rows: Ints) -> Floats:
+    """The inputs of some sentences in the top layer."""
+    top = seen.architecture.layers - 1
+    found = np.empty((len(rows), seen.shared[f"layer.{top}.down.weight"][1]), np.float32)
+    for some in blocks([len(ids[i]) for i in rows]):
+        here = rows[some]
+        tokens, kinds = [ids[i].tolist() for i in here], [types[i] for i in here]
+        found[some] = inner(seen.weights, seen.architecture, tokens, kinds, [top])[top]
+    return found
 
 
 def _both(span: Span, inputs: Floats) -> tuple[Values, Values]:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench import Ints
-from bench.attacks.common.updates import PLACES, WORDS, hidden, tensor, touched
+from bench.attacks.common.updates import PLACES, WORDS, hidden, longest, tensor, touched
 from bench.attacks.span import words
 from bench.attacks.span.subspace import Values, span_of
 from bench.surfaces.seen import SeenUpdate, SeenUpdates
@@ -47,26 +47,25 @@ class Standing:
 
 def standing(seen: SeenUpdates, number: int) -> Standing:
     update, architecture = seen[number], seen.architecture
-    longest = min(seen.max_length, architecture.positions)
-    shown = [name in seen.shared and not hidden(update, name, seen.shared[name][0]) for name in (WORDS, PLACES)]
-    if shown[1]:
-        last = int(touched(update, PLACES, seen.shared[PLACES][0]).max(initial=architecture.offset + 2))
-        longest = min(longest, last + 1 - architecture.offset)
-    # With many words, those that stand at several places, whose rows are sums, disturb the others too much.
-    if all(shown) and 2 * len(update.rows(WORDS)[0]) <= architecture.dim:
-        return _by_rows(update, architecture.offset, longest)
+    places = min(seen.max_length, architecture.positions)
+    shown = WORDS in seen.shared and not hidden(update, WORDS, seen.shared[WORDS][0])
+    if shown:
+        places = min(places, longest(seen, update))
+        # With many words, those that stand at several places, whose rows are sums, disturb the others too much.
+        if 2 * len(update.rows(WORDS)[0]) <= architecture.dim:
+            return _by_rows(update, architecture.offset, places)
     first = span_of(tensor(update, "layer.0.qkv.weight"))
-    near = words.distances(first, seen.weights, architecture.offset, longest, architecture.eps)
-    found = touched(update, WORDS, seen.shared[WORDS][0]) if shown[0] else words.in_span(near, first)
+    near = words.distances(first, seen.weights, architecture.offset, places, architecture.eps)
+    found = touched(update, WORDS, seen.shared[WORDS][0]) if shown else words.in_span(near, first)
     limit = NEAR * np.median(near) if not first.whole else np.inf
-    return Standing(found, near[found] <= limit, np.zeros((len(found), longest)), np.zeros(len(found), dtype=bool))
+    return Standing(found, near[found] <= limit, np.zeros((len(found), places)), np.zeros(len(found), dtype=bool))
 
 
-def _by_rows(update: SeenUpdate, offset: int, longest: int) -> Standing:
+def _by_rows(update: SeenUpdate, offset: int, count: int) -> Standing:
     found, rows = update.rows(WORDS)
     numbers, of_places = update.rows(PLACES)
-    places = np.zeros((longest, rows.shape[1]))
-    here = (numbers >= offset) & (numbers < offset + longest)
+    places = np.zeros((count, rows.shape[1]))
+    here = (numbers >= offset) & (numbers < offset + count)
     places[numbers[here] - offset] = of_places[here]
     share = np.linalg.lstsq(np.asarray(rows, dtype=np.float64).T, places.T, rcond=None)[0].astype(np.float64)
     lone: Flags = share.max(axis=1, initial=0.0) > LONE

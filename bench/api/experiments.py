@@ -79,6 +79,7 @@ def audit(request: AuditRequest) -> Results[AuditRecord]:
 def _results(tasks: Sequence[Task[A]], settings: RunSettings, *, progress: bool) -> Results[A]:
     # Imported here: that there are tasks means that every name is right, and a wrong one is to be answered at once.
     from bench.api.results import Results
+    from bench.board.learnt import trainings_of
     from bench.scheduling import own_data, runner
     from bench.scheduling.progress import Progress
 
@@ -88,7 +89,7 @@ def _results(tasks: Sequence[Task[A]], settings: RunSettings, *, progress: bool)
         records, errors = runner.run(tasks, settings, shown)
     if errors and not records:
         raise errors[0]
-    return Results(records, errors)
+    return Results(records, errors, trainings_of(records, settings.out))
 
 
 def evaluate(plugin: Any, **options: Any) -> Results[AttackRecord]:

@@ -21,16 +21,19 @@ R = TypeVar("R", bound=Record, covariant=True)
 class Results(Sequence[R]):
     """Records, in the order of the cells that were asked for. `errors` are cells for which there is no record."""
 
-    def __init__(self, records: Iterable[R], errors: Iterable[BenchError] = ()):
+    def __init__(self, records: Iterable[R], errors: Iterable[BenchError] = (), trained: Iterable[UtilityRecord] = ()):
         self.records = tuple(records)
         self.errors = tuple(errors)
+        self.trained = tuple(trained)
+        """the training runs behind the utility of attacked cells"""
 
     @overload
     def __getitem__(self, index: int) -> R: ...
     @overload
     def __getitem__(self, index: slice) -> Results[R]: ...
     def __getitem__(self, index: int | slice) -> R | Results[R]:
-        return Results(self.records[index], self.errors) if isinstance(index, slice) else self.records[index]
+        found = self.records[index]
+        return Results(found, self.errors, self.trained) if isinstance(found, tuple) else found
 
     def __len__(self) -> int:
         return len(self.records)
@@ -62,7 +65,7 @@ class Results(Sequence[R]):
         """
         from bench.api import tables
 
-        return tables.of(self.records, metrics)
+        return tables.of(self.records, metrics, self.trained)
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row per record and metric, all in columns of plain values; a failed record is one row without a metric.

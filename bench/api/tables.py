@@ -13,6 +13,7 @@ from rich.text import Text
 from bench.api.fitting import Renderable, fitted
 from bench.board import known, pooling
 from bench.board.columns import legend, metric_legend, shown
+from bench.board.learnt import nothing_learnt
 from bench.board.record_columns import AUDITS, TRAININGS, RecordLine, all_metrics, leak_only
 from bench.board.utility import summarize
 from bench.errors import plain
@@ -23,6 +24,8 @@ from bench.scoring.metrics import METRICS
 MOST = 300
 # Columns where no terminal says how wide it is.
 WIDTH = 160
+# Narrower than this, no table can be read; lines are folded by the terminal instead.
+NARROWEST = 40
 Part = Text | Callable[[int], Renderable]
 
 
@@ -64,10 +67,11 @@ class Shown:
             console.print(part, soft_wrap=isinstance(part, Text))
 
 
-def of(records: Sequence[Record], metrics: str = "leak") -> Shown:
+def of(records: Sequence[Record], metrics: str = "leak", trained: Sequence[UtilityRecord] = ()) -> Shown:
     """Attacks one row per record, training one row per defense; failures and a legend below.
 
-    `metrics`: "leak" for the one that counts, "all" for every one.
+    `metrics`: "leak" for the one that counts, "all" for every one. `trained`: the training runs that attacked cells
+    have their utility from.
     """
     attacks = [record for record in records if isinstance(record, AttackRecord)]
     trainings = [record for record in records if isinstance(record, UtilityRecord)]
@@ -75,7 +79,7 @@ def of(records: Sequence[Record], metrics: str = "leak") -> Shown:
     if len(attacks) > MOST:
         parts.append(Text(f"{len(attacks):,} records are too many for a table: bench leaderboard --results DIR"))
     else:
-        parts += _attack_tables(attacks, every=metrics == "all")
+        parts += _attack_tables(attacks, trained, every=metrics == "all")
     if trainings:
         parts += _utility_tables(trainings)
     if audits := [record for record in records if isinstance(record, AuditRecord) and record.status == "ok"]:
@@ -92,7 +96,7 @@ def _failures(records: Sequence[Record]) -> Iterator[Text]:
                 yield Text("\n".join(traceback), style="dim")
 
 
-def _attack_tables(records: Sequence[AttackRecord], *, every: bool) -> Iterator[Part]:
+def _attack_tables(records: Sequence[AttackRecord], trained: Sequence[UtilityRecord], *, every: bool) -> Iterator[Part]:
     """A table for each data set and encoder."""
     names = [m for m in METRICS if any(m in r.metrics for r in records)]
     for place in dict.fromkeys((r.dataset.label, r.model) for r in records):
@@ -101,6 +105,12 @@ def _attack_tables(records: Sequence[AttackRecord], *, every: bool) -> Iterator[
     told = names if every else [m for m in names if any(pooling.headline([r]) == m for r in records)]
     lines = metric_legend(told)
     lines += [text for text in (known.assumption(records), *known.warnings(records), *known.rivals(records)) if text]
+    lines += nothing_learnt(trained)
+    lines += dict.fromkeys(
+        f"{cut}, and what is beyond is in no update: raise max_length of --encoder, as far as the model has places"
+        for record in records
+        if (cut := record.notes.get("cut"))
+    )
     if lines:
         yield Text("\n".join(lines), style="dim")
 
@@ -108,7 +118,7 @@ def _attack_tables(records: Sequence[AttackRecord], *, every: bool) -> Iterator[
 def _attack_table(records: Sequence[AttackRecord], names: Sequence[str], width: int) -> Renderable:
     """With `names`, every one of these metrics; without, the one that says how much was found."""
     data = records[0].dataset
-    title = f"{data.label} · {records[0].model} · {data.examples} private examples"
+    title = f"{data.label} · {records[0].model} · {data.examples:,} private examples"
     if data.candidates is not None:
         title += f" among {data.candidates:,} candidates"
     lines = [RecordLine(record) for record in records]
@@ -139,4 +149,5 @@ def _utility_tables(records: Sequence[UtilityRecord]) -> Iterator[Part]:
     columns = shown(TRAININGS, lines)
     rows = [[column.text(line) for column in columns] for line in lines]
     yield lambda width: fitted(columns, rows, width, "utility: the task's own metric on dev")
-    yield Text("\n".join(legend(column for column in columns if column.numeric)), style="dim")
+    said = [*legend(column for column in columns if column.numeric), *nothing_learnt(records)]
+    yield Text("\n".join(said), style="dim")

@@ -71,8 +71,12 @@ def legend(columns: Iterable[Column[Any]], marks: Iterable[Mark] = (), metrics: 
 
 
 def _utility(metrics: dict[str, UtilitySummary]) -> str:
-    lines = (f"{n} {formats.spread(u.mean, u.deviation)} ({formats.number(u.undefended)})" for n, u in metrics.items())
-    return "\n".join(lines) or "–"
+    return "\n".join(f"{name} {kept(u, formats.spread(u.mean, u.deviation))}" for name, u in metrics.items()) or "–"
+
+
+def kept(utility: UtilitySummary, value: str) -> str:
+    """What a defense leaves of a metric, beside the undefended, and whether that is anything."""
+    return f"{value} ({formats.number(utility.undefended)}){', nothing learnt' if utility.idle else ''}"
 
 
 EPSILON = "the privacy budget ε that the defense claims, and the actual one, which an accountant finds"

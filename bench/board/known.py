@@ -124,7 +124,10 @@ def assumption(records: Sequence[AttackRecord]) -> str | None:
     shares = {record.protocol.coverage for record in records if "corpus" in record.attack.sees}
     if shares and 1 not in shares:
         said = " or ".join(f"{100 * share:g} %" for share in sorted(shares))
-        return f"Of the private examples, {said} are in the attacker's list of candidates; the leak is of those."
+        return (
+            f"Only {said} of the private examples are in the attacker's list of candidates; the leak is a share of "
+            "those."
+        )
     if not shares:
         return None
     said = "Assumed: every private example is in the attacker's list of candidates."
@@ -140,13 +143,14 @@ def assumption(records: Sequence[AttackRecord]) -> str | None:
     known = []
     if best := max(half, key=lambda cell: cell.value, default=None):
         known.append(
-            f"with half of them in it {best.attack} names {best.value:.3f} of those ({best.defense}, {best.setting})"
+            f"with only half of them in it, {best.attack} names {best.value:.3f} of that half ({best.defense}, "
+            f"{best.setting})"
         )
     does = {"success": "rebuilds {} of the vectors, not their words", "exact": "writes {} of the texts word for word"}
     for metric, what in does.items():
         if best := max((c for c in blind if c.metric == metric), key=lambda cell: cell.value, default=None):
             known.append(
-                f"without a list {best.attack} {what.format(f'{best.value:.3f}')} ({best.defense}, {best.setting})"
+                f"without any list, {best.attack} {what.format(f'{best.value:.3f}')} ({best.defense}, {best.setting})"
             )
     return f"{said} On the published board, {'; '.join(known)}." if known else said
 

@@ -16,6 +16,8 @@ from bench.records.origin import Kind
 from bench.records.values import Part
 
 SCHEMA: Final = 2
+# A model that is not so much better than a constant answer has learnt nothing.
+LEARNT: Final = 0.02
 
 MarkName = Literal["random", "stronger", "failed", "unreproduced", "tiny", "sealed", "stale"]
 
@@ -37,6 +39,11 @@ class UtilitySummary(NamedTuple):
     """None for a single seed"""
     undefended: float | None
     majority: float | None
+
+    @property
+    def idle(self) -> bool:
+        """Whether the model is no better than a constant answer."""
+        return self.mean is not None and self.majority is not None and self.mean < self.majority + LEARNT
 
 
 class PlaceCount(NamedTuple):

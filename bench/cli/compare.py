@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from bench.cli import output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,10 +44,7 @@ def _compare(args: argparse.Namespace) -> int:
 
 
 def _show(found: Sequence[Comparison], first: str, second: str) -> None:
-    from rich.console import Console
-
     from bench.api.fitting import fitted
-    from bench.api.tables import WIDTH
     from bench.board.columns import Column
 
     columns: list[Column[Comparison]] = [
@@ -60,6 +58,6 @@ def _show(found: Sequence[Comparison], first: str, second: str) -> None:
                numeric=True),
         Column("verdict", "verdict", "", lambda c: c.verdict.replace("first", "A").replace("second", "B")),
     ]  # fmt: skip
-    console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+    console = output.console()
     rows = [[column.text(one) for column in columns] for one in found]
     console.print(fitted(columns, rows, console.width, f"A: {first}, B: {second}", "paired by private example"))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from bench.cli import output
 from bench.scheduling.estimates import format_duration
 
 if TYPE_CHECKING:
@@ -24,22 +25,24 @@ def show(found: DryRun, *, as_json: bool) -> int:
 
 
 def _print(found: DryRun) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
+    from bench.api.fitting import fitted
+    from bench.board.columns import Column
 
-    table = Table()
-    for name in ("dataset", "encoder", "defense", "attack", "seed", "state", "time", "memory"):
-        table.add_column(name, justify="right" if name in ("seed", "time", "memory") else "left", overflow="fold")
+    names = ("dataset", "encoder", "defense", "attack", "seed", "state", "time", "memory")
+    columns: list[Column[Any]] = [
+        Column(name, name, "", str, numeric=name in ("seed", "time", "memory")) for name in names
+    ]
+    rows = []
     for task in found.tasks:
-        names = [escape(name) for name in (task.dataset, task.encoder, task.defense, task.attack or "(training)")]
         memory = f"{task.expected_mib} MiB" if task.expected_mib else "unknown"
-        table.add_row(*names, str(task.seed), task.state, format_duration(task.expected_s), memory)
-    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
-    console.print(table)
+        said = (task.dataset, task.encoder, task.defense, task.attack or "(training)", str(task.seed), task.state)
+        rows.append([*said, format_duration(task.expected_s), memory])
+    console = output.console()
+    if rows:
+        console.print(fitted(columns, rows, console.width, ""))
     for row in found.vectors:
         counts = f"{row.missing:,} of {row.texts:,} texts are yet to be encoded"
-        console.print(f"{row.dataset} · {row.encoder}: {counts}", markup=False)
+        console.print(f"{row.dataset} · {row.encoder}: {counts}", markup=False, soft_wrap=True)
     todo = sum(task.state != "on record" for task in found.tasks)
     known = found.expected_s is not None
     time = f"about {format_duration(found.expected_s)} by earlier records" if known else "for how long is unknown"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from bench.errors import Interrupted
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from bench.api.requests import Request
     from bench.api.results import Results
     from bench.records.model import Record
@@ -71,8 +74,11 @@ def finish(args: argparse.Namespace, experiment: Callable[[], Results[Record]]) 
 def dry_run(args: argparse.Namespace, request: Request) -> int:
     tasks, settings = request.tasks(), request.settings()
     from bench.cli.dry_run import show
+    from bench.scheduling import own_data
     from bench.scheduling.dry_run import plan
 
+    for said in own_data.described(tasks):
+        say(said)
     return show(plan(tasks, settings), as_json=args.json)
 
 
@@ -80,13 +86,18 @@ def show(args: argparse.Namespace, results: Results[Record]) -> None:
     if args.json:
         print(json.dumps([record.to_dict() for record in results], indent=1))
     elif results:
-        from rich.console import Console
+        results.table(getattr(args, "metrics", "leak")).print(console())
 
-        from bench.api.tables import WIDTH
 
-        results.table(getattr(args, "metrics", "leak")).print(
-            Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
-        )
+def console() -> Console:
+    """As wide as the terminal, or as COLUMNS says; files and pipes that say nothing get long lines."""
+    from rich.console import Console
+
+    from bench.api.tables import NARROWEST, WIDTH
+
+    told = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+    found = Console(width=None if told else WIDTH, highlight=False)
+    return found if found.width >= NARROWEST else Console(width=NARROWEST, highlight=False)
 
 
 def say(text: str) -> None:

@@ -51,7 +51,7 @@ def add(commands: Any) -> None:
         help="carry stale records over a change of code that changed no number",
         description="Runs a stratified sample of the stale records again, at least one for every change, and joins "
         "old and new code in leaderboards/equivalent.toml where all numbers agree.",
-        epilog="Exit status: 0 all carried over, 1 some not, 2 usage.",
+        epilog="Exit status: 0 all carried over, 1 some not, 2 usage, 130 interrupted, with what had agreed by then.",
     )
     migrate.add_argument(
         "--baseline",
@@ -120,6 +120,9 @@ def _migrate(args: argparse.Namespace) -> int:
         print(f"{path}: {len(result.accepted)} entries added")
     for change in result.refused:
         print(f"not carried over: {change.component} {change.before} → {change.after}")
+    if result.interrupted:
+        print(f"interrupted after {counted(len(result.replayed))}: what they agree on is written down")
+        return 130
     return 1 if result.refused else 0
 
 

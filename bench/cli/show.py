@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.api.stored import PUBLISHED, RESULTS
+from bench.cli import output
 from bench.system.text import printable
 
 if TYPE_CHECKING:
@@ -46,20 +46,18 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def show(found: StoredRecord) -> None:
-    from rich.console import Console
-
     from bench.board.columns import metric_legend
     from bench.board.commands import foreign_plugins
 
     record = found.record
-    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    console = output.console()
     facts = [(name, text) for name, text in _facts(record) if text]
     width = max(len(name) for name, _ in facts)
     lines = [f"{name:<{width}}  {printable(text)}" for name, text in facts]
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
     if record_metrics(record):
-        console.print(_table(record))
+        console.print(_table(record, console.width))
         for line in metric_legend(record_metrics(record)):
             console.print(line, markup=False, soft_wrap=True)
     console.print(f"file    {found.path.as_posix()}", markup=False, soft_wrap=True)
@@ -152,21 +150,26 @@ def record_metrics(record: Record) -> dict[str, Any]:
     return dict(record.metrics) if isinstance(record, AttackRecord | UtilityRecord) else {}
 
 
-def _table(record: Record) -> Any:
-    from rich.table import Table
-
+def _table(record: Record, width: int) -> Any:
+    from bench.api.fitting import fitted
+    from bench.board.columns import Column
     from bench.board.record_columns import METRIC_PARTS
     from bench.records.model import AttackRecord
 
+    names: tuple[str, ...]
+    caption: str | None
     if isinstance(record, AttackRecord):
-        table = Table("metric", *METRIC_PARTS)
-        for name, metric in record.metrics.items():
-            table.add_row(name, *(_number(getattr(metric, part, None)) for part in METRIC_PARTS))
-        return table
-    table = Table("metric", "value", "majority", caption="majority: what a constant answer reaches")
-    for name, value in record_metrics(record).items():
-        table.add_row(name, _number(value), _number(getattr(record, "majority", {}).get(name)))
-    return table
+        names, caption = tuple(METRIC_PARTS), None
+        rows = [
+            [name, *(_number(getattr(metric, part, None)) for part in names)] for name, metric in record.metrics.items()
+        ]
+    else:
+        names, caption = ("value", "majority"), "majority: what a constant answer reaches"
+        constant = getattr(record, "majority", {})
+        rows = [[name, _number(value), _number(constant.get(name))] for name, value in record_metrics(record).items()]
+    columns: list[Column[Any]] = [Column("metric", "metric", "", str)]
+    columns += [Column(name, name.replace("_", " "), "", str, numeric=True) for name in names]
+    return fitted(columns, rows, width, "", caption)
 
 
 def _number(value: Any) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.cli import output
 from bench.errors import BenchError, UsageError
 
 if TYPE_CHECKING:
@@ -187,12 +188,9 @@ def _publish(found: Sequence[AttackRecord], board: Path, registry: Registry, *, 
 
 def _show(found: Sequence[AttackRecord]) -> None:
     """The numbers, as a run of them would have shown them."""
-    from rich.console import Console
-
     from bench.api.results import Results
-    from bench.api.tables import WIDTH
 
-    Results(found).table().print(Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False))
+    Results(found).table().print(output.console())
 
 
 def _say(text: str) -> None:

@@ -27,7 +27,7 @@ def encode_cached(
     encoder: Any, texts: Sequence[str], *, device: str = "cpu", progress: Progress | None = None
 ) -> Floats:
     """`encoder.encode(texts)` through the vector cache; new vectors are saved in chunks."""
-    store = VectorCache(encoder.fingerprint, getattr(encoder, "vectors_folder", None))
+    store = VectorCache.of(encoder)
     found = store.get(texts)
     distinct = list(dict.fromkeys(texts))
     missing = [text for text in distinct if text_key(text) not in found]

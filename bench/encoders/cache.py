@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,8 +37,14 @@ def text_key(text: str) -> bytes:
 class VectorCache:
     """The vectors of one encoder."""
 
-    def __init__(self, fingerprint: str, folder: Path | None = None):
-        self.path = (folder or cache_dir() / "vectors") / f"{fingerprint}.sqlite"
+    @classmethod
+    def of(cls, encoder: Any) -> VectorCache:
+        """Named by what the vectors depend on, down to the last bit; some have a folder of their own."""
+        name = getattr(encoder, "vectors_name", None) or encoder.fingerprint
+        return cls(name, getattr(encoder, "vectors_folder", None))
+
+    def __init__(self, name: str, folder: Path | None = None):
+        self.path = (folder or cache_dir() / "vectors") / f"{name}.sqlite"
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:

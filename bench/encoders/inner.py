@@ -24,7 +24,7 @@ def wide(
     """Tokens × 4d from a layer's inputs, tokens × d; with `first_only` of each text's first token alone."""
     from torch.nn import functional as F
 
-    from bench.encoders.linear import linear
+    from bench.toolkit.linear import linear
 
     def through(part: str, x: Tensor) -> Tensor:
         return linear(x, weights[f"layer.{layer}.{part}.weight"], weights[f"layer.{layer}.{part}.bias"])

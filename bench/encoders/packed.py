@@ -66,6 +66,15 @@ class Architecture:
     """of relative positions, where there are any (MPNet)"""
 
     @classmethod
+    def known(cls, folder: Path) -> bool:
+        """Whether a model's folder holds one that this module can run."""
+        try:
+            cls.read(folder)
+        except UsageError:
+            return False
+        return any(folder.glob("*.safetensors"))
+
+    @classmethod
     def read(cls, folder: Path) -> Architecture:
         try:
             config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -74,17 +83,18 @@ class Architecture:
         family = config.get("model_type", "")
         if family not in FAMILIES:
             raise UsageError(
-                f"training through a defense and kernel=packed know the families {', '.join(FAMILIES)}, and "
-                f"{folder.name} is {family or 'no transformer'}: choose another --encoder, or --training frozen with "
-                "kernel=transformers"
+                f"updates, training through a defense and kernel=packed know the families {', '.join(FAMILIES)}, and "
+                f"{folder.name} is {family or 'no transformer'}: choose another --encoder, or an attack on encodings "
+                "with --training frozen and kernel=transformers"
             )
         if (
             config.get("hidden_act", "gelu") != "gelu"
             or config.get("position_embedding_type", "absolute") != "absolute"
         ):
             raise UsageError(
-                f"training through a defense and kernel=packed know gelu and absolute positions, and {folder.name} has "
-                "others: choose another --encoder, or --training frozen with kernel=transformers"
+                f"updates, training through a defense and kernel=packed know gelu and absolute positions, and "
+                f"{folder.name} has others: choose another --encoder, or an attack on encodings with --training frozen "
+                "and kernel=transformers"
             )
         offset = config["pad_token_id"] + 1 if family in _OFFSET else 0
         offset = 2 if family == "mpnet" else offset  # whatever its configuration says
@@ -226,7 +236,7 @@ def layers(
 
 def pooled(weights: Weights, first: Tensor) -> Tensor:
     """tanh(W·[CLS] + b), where the model has a pooler."""
-    from bench.encoders.linear import linear
+    from bench.toolkit.linear import linear
 
     if "pooler.weight" not in weights:
         raise UsageError("rep=pooler: this encoder has no pooler; take rep=cls")
@@ -245,7 +255,7 @@ def _layer(
 ) -> Tensor:
     from torch.nn import functional as F
 
-    from bench.encoders.linear import linear
+    from bench.toolkit.linear import linear
 
     d, heads = architecture.dim, architecture.heads
     if batch.runs is not None:
@@ -277,7 +287,7 @@ def feed_forward(
     """A layer's output from its input and what attention made of it."""
     from torch.nn import functional as F
 
-    from bench.encoders.linear import linear
+    from bench.toolkit.linear import linear
 
     def through(part: str, x: Tensor) -> Tensor:
         return linear(x, weights[f"{name}.{part}.weight"], weights[f"{name}.{part}.bias"])
@@ -296,7 +306,7 @@ def attended(
     """Tokens × d after a layer's attention, run by run; tokens behind the last run, which fill up the block, have 0."""
     from torch.nn import functional as F
 
-    from bench.encoders.linear import linear
+    from bench.toolkit.linear import linear
 
     d, heads, at = architecture.dim, architecture.heads, 0
     qkv = linear(hidden, weights[f"{name}.qkv.weight"], weights[f"{name}.qkv.bias"])

@@ -14,6 +14,7 @@ from bench.encoders import blocks, packed, weights
 from bench.encoders.batching import encode_batches, tokens_of
 from bench.encoders.packed import Architecture
 from bench.plugins.decorators import encoder
+from bench.system.processor import kernels
 
 
 @dataclass(frozen=True)
@@ -26,14 +27,14 @@ class Transformer:
     """the first token, as the papers do, or the mean over all tokens"""
     max_length: int = 128
     """tokens after which a text is cut"""
-    kernel: Literal["transformers", "packed"] = "transformers"
-    """packed: faster, for BERT-type and MPNet encoders; its vectors differ in the last bits, so it counts as
-    another encoder"""
+    kernel: Literal["auto", "transformers", "packed"] = "auto"
+    """auto: packed, which is some times as fast, for the families of BERT and MPNet, transformers for others. Vectors
+    differ in the last bits, so one that is chosen counts as another encoder"""
     later: ClassVar[tuple[str, ...]] = ("kernel",)
 
     def encode(self, texts: Sequence[str], device: str = "cpu") -> Floats:
         """n × d float32; a pair is given as one string with a tab between its sentences."""
-        if self.kernel == "packed":
+        if self.runs_packed:
             architecture, values, words = self._packed
             tokens = tokens_of(words, texts, min(self.max_length, architecture.positions))
             values = {name: value.to(device) for name, value in values.items()}
@@ -54,8 +55,19 @@ class Transformer:
     def fingerprint(self) -> str:
         """Changes when weights, tokenizer, pooling, length or kernel change."""
         text = f"{weights.fingerprint(self.folder)}|{self.pooling}|{self.max_length}"
-        text += "|packed" if self.kernel == "packed" else ""
+        text += "" if self.kernel == "auto" else f"|{self.kernel}"
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def vectors_name(self) -> str:
+        """Of the file that its vectors are cached in: those of other kernels differ in the last bits."""
+        return f"{self.fingerprint}{'.packed' if self.kernel == 'auto' and self.runs_packed else ''}"
+
+    @cached_property
+    def runs_packed(self) -> bool:
+        if self.kernel == "auto":
+            return kernels() == "fast" and Architecture.known(self.folder)
+        return self.kernel == "packed"
 
     @property
     def dim(self) -> int:

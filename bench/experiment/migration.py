@@ -65,6 +65,8 @@ class Migration:
     replayed: list[Replayed]
     accepted: list[Equivalence] = field(default_factory=list)
     refused: list[Change] = field(default_factory=list)
+    interrupted: bool = False
+    """by Ctrl-C: what had been run by then has been judged"""
 
 
 def verify(records: Iterable[Record], registry: Registry) -> list[tuple[Record, Standing]]:
@@ -72,11 +74,18 @@ def verify(records: Iterable[Record], registry: Registry) -> list[tuple[Record, 
 
 
 def changes(record: Record, registry: Registry, known: Ledger | None = None) -> set[Change]:
-    """What has changed since a record was made and is not joined by the ledger."""
+    """What has changed since a record was made and is not joined by the ledger.
+
+    Code that the ledger joins counts as one: a record that one version made stands for those of all the others.
+    """
     known = published_ledger() if known is None else known
     now = code_of(record, registry.get)
-    found = (Change(c, record.code.get(c, ""), now.get(c, "")) for c in COMPONENTS if c in now or c in record.code)
-    return {change for change in found if not known.joins(change.component, change.before, change.after)}
+    found = ((c, record.code.get(c, ""), now.get(c, "")) for c in COMPONENTS if c in now or c in record.code)
+    return {
+        Change(component, known.representative(component, before), after)
+        for component, before, after in found
+        if not known.joins(component, before, after)
+    }
 
 
 def stratified(records: Sequence[Record], count: int, wanted: Callable[[Record], set[Change]]) -> list[Record]:
@@ -114,10 +123,16 @@ def migrate(
     """
     met = {record.id: changes(record, registry) for record in stale}
     sample = stratified(stale, count, lambda record: met[record.id])
-    result = Migration([replayed(record, again(record), baseline) for record in sample])
+    result = Migration([])
+    try:
+        for record in sample:
+            result.replayed.append(replayed(record, again(record), baseline))
+    except KeyboardInterrupt:
+        result.interrupted = True
+    waiting = {change for record in sample[len(result.replayed) :] for change in met[record.id]}
     for change in sorted({c for found in met.values() for c in found}, key=lambda c: (c.component, c.before)):
         runs = [run for run in result.replayed if change in met[run.record.id]]
-        if not runs or not all(run.agrees for run in runs):
+        if change in waiting or not runs or not all(run.agrees for run in runs):
             result.refused.append(change)
             continue
         worst = max(runs, key=lambda run: max((d.size for d in run.differences), default=0.0))

@@ -32,6 +32,11 @@ def from_suite(
     from bench.experiment.suite_file import read_attacks  # pydantic, which `bench list` can do without
 
     suite = read_attacks(find_suite(name))
+    if suite.tables and not attacks and not any("attack" in table.model_fields_set for table in suite.tables):
+        raise UsageError(
+            f"suite {name} names no attack: `bench utility --suite {name}` measures what its defenses cost in "
+            "accuracy; bench list suites shows those of attacks"
+        )
     found: list[Cell] = []
     for table in suite.tables:
         given = table.given()

@@ -20,6 +20,7 @@ from bench import IN_CHECKOUT, ROOT
 from bench.encoders.weights import OFFLINE_PACKAGE
 from bench.errors import UsageError
 from bench.isolation.limits import SCRATCH_BYTES, SHARED_BYTES
+from bench.system.processor import kernel_variables
 from bench.system.threads import PATIENT, thread_variables
 
 VIEW = Path("/view")
@@ -44,6 +45,11 @@ INSTALL = (
 
 def require() -> None:
     """Refuse, with what to do about it, where there is no sandbox to be had: never run without it in silence."""
+    if sys.platform != "linux":
+        raise UsageError(
+            "--sealed needs Linux, where its sandbox (bubblewrap) runs: use a Linux machine or a virtual one, or leave "
+            "--sealed out for code that you trust"
+        )
     if shutil.which("bwrap") is None:
         raise UsageError(f"--sealed runs attacks in a bubblewrap sandbox, and there is no bwrap here: {INSTALL}")
     trial = [*_isolation(), *_shown(SYSTEM), "--remount-ro", "/", shutil.which("true") or "/bin/true"]
@@ -108,7 +114,7 @@ def environment(threads: int | None) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "PYTHONDONTWRITEBYTECODE": "1",  # for processes that the first one starts; it has a flag
     }
-    return found | PATIENT | thread_variables(threads)
+    return found | PATIENT | thread_variables(threads) | kernel_variables()
 
 
 def files_of(module: str) -> list[Path]:

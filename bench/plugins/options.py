@@ -11,7 +11,9 @@ from typing import Any, Literal, Union
 
 from bench.errors import UsageError, unknown
 
-_COMMA = re.compile(r",(?=\s*[A-Za-z_]\w*\s*=)")
+# An option, also as the command line writes its own: skip-missing.
+_OPTION = r"\s*[A-Za-z_][\w-]*\s*"
+_COMMA = re.compile(rf",(?={_OPTION}=)")
 _TRUE, _FALSE = {"true", "yes", "on", "1"}, {"false", "no", "off", "0"}
 
 
@@ -26,8 +28,8 @@ def split(spec: str) -> tuple[str, list[tuple[str, str]]]:
     parts = []
     for i, part in enumerate(_COMMA.split(rest) if colon and rest else []):
         option, equals, value = part.partition("=")
-        if equals and re.fullmatch(r"\s*[A-Za-z_]\w*\s*", option):
-            parts.append((option.strip(), value.strip()))
+        if equals and re.fullmatch(_OPTION, option):
+            parts.append((option.strip().replace("-", "_"), value.strip()))
         elif i == 0:
             parts.append(("", part.strip()))
         else:

@@ -51,6 +51,10 @@ class Ledger:
     def joins(self, component: str, one: str, other: str) -> bool:
         return one == other or (component, other) in self._equivalent.get((component, one), ())
 
+    def representative(self, component: str, code: str) -> str:
+        """The same hash for all that are joined with this one."""
+        return min(code for _, code in self._equivalent.get((component, code), {(component, code)}))
+
     @cached_property
     def _equivalent(self) -> dict[tuple[str, str], set[tuple[str, str]]]:
         """All hashes that each hash is joined to, over however many entries."""

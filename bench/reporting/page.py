@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from importlib.resources import files
 
 from bench import __version__
 from bench.reporting.content import Block, Code, Heading, Items, Paragraph, Picture, Report, Table, blocks
 from bench.reporting.figures import Figure, Sentence
+
+# Between a name and its options, and between the folders of a path.
+_JOINT = re.compile(r"([:,/])(?=[A-Za-z])")
 
 
 def render(report: Report) -> str:
@@ -34,7 +38,8 @@ def _block(block: Block) -> str:
     if isinstance(block, Code):
         return f"<pre><code>{escape(block.text)}</code></pre>"
     if isinstance(block, Picture):
-        return f"<figure>\n{block.svg}\n<figcaption>{escape(block.about)}</figcaption>\n</figure>"
+        # It scrolls on a phone: also by the keyboard.
+        return f'<figure tabindex="0">\n{block.svg}\n<figcaption>{escape(block.about)}</figcaption>\n</figure>'
     return _table(block)
 
 
@@ -52,7 +57,12 @@ def _table(table: Table) -> str:
 
 
 def _text(sentence: Sentence) -> str:
-    return "".join(_figure(part) if isinstance(part, Figure) else escape(part) for part in sentence)
+    return "".join(_figure(part) if isinstance(part, Figure) else _words(part) for part in sentence)
+
+
+def _words(text: str) -> str:
+    """A long name may go on in the next line, but at one of its options, and never inside a number."""
+    return _JOINT.sub(r"\1<wbr>", escape(text))
 
 
 def _figure(one: Figure) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bench.board.utility import UNDEFENDED
@@ -27,6 +28,8 @@ from bench.system.validation import explain
 RECOMMENDED = Path(__file__).parent / "recommended.toml"
 # Rows below which a tenth that is held out says nothing of accuracy, and a list of candidates is no list.
 LEAST_ROWS = 100
+# Classes that have fewer rows than this on average cannot be learnt: the label is a name or a number of each row.
+ROWS_OF_A_CLASS = 4
 # The public corpus of data that name none, which is like nobody's.
 STAND_IN = "demo"
 # Private examples are at most this share of the rows, so that candidates are not all private.
@@ -100,6 +103,13 @@ def rows_of(dataset: Chosen) -> int:
     train = setup.load(dataset.plugin, "train")[0]
     if len(train) < LEAST_ROWS:
         raise DataError(f"{dataset.label} has {len(train)} rows to train on: a report needs at least {LEAST_ROWS}")
+    used = [int(number) for number in np.unique(train.labels)] if train.classes else []
+    if len(used) == 1:
+        raise DataError(f"{dataset.label} has one class, {train.classes[used[0]]!r}: there is nothing to learn")
+    if len(used) > len(train) / ROWS_OF_A_CLASS:
+        raise DataError(
+            f"{dataset.label} has {len(used)} classes in {len(train)} rows: is the label another column (label=COLUMN)?"
+        )
     setup.load(dataset.plugin, "dev")
     return len(train)
 
@@ -120,9 +130,13 @@ def _tasks(step: AttackStep | UtilityStep | AuditStep, subject: Subject, rows: i
     given = {name: value for name, value in step.given().items() if value is not None}
     axes = {**{axis: given.get(axis) for axis in AXES}, **subject.axes()}
     if isinstance(step, AttackStep):
-        sizes = {size: given.get(size) for size in SIZES} | {"public": subject.public_corpus}
+        sizes: dict[str, Any] = {size: given.get(size) for size in SIZES} | {"public": subject.public_corpus}
         if step.examples is not None:
-            sizes["examples"] = min(step.examples, rows // PRIVATE_SHARE)
+            examples = min(step.examples, rows // PRIVATE_SHARE)
+            if step.batch is not None:  # updates are full, of however few
+                sizes["batch"] = min(step.batch, examples)
+                examples -= examples % sizes["batch"]
+            sizes["examples"] = examples
         some = names.cells(subject.registry, axes, sizes)
         return [AttackTask(replace(cell, fixed_size=False)) for cell in some]
     trials = names.trials(subject.registry, axes, public=subject.public_corpus)

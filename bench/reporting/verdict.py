@@ -6,14 +6,18 @@ import math
 from collections.abc import Iterable, Sequence
 
 from bench.board.headline import AFFORDABLE, FALLEN
+from bench.board.model import LEARNT
 from bench.reporting.figures import Sentence, joined
 from bench.reporting.findings import LIST, NO_LIST, UPDATES, Finding, Leak, Utility
 
-# A model is worth nothing if it is not so much better than a constant answer.
-LEARNT = 0.02
 UNPROVEN = (
     ", and accuracy stays. That is no guarantee: it claims no ε that holds, and a better attack may find more. Do not "
     "call it anonymous."
+)
+# Of a defense that held for encodings of an encoder whose training sends what gives the texts away.
+BUT_TRAINED = (
+    " And that is of its encodings alone: to train the encoder together, clients send its gradients, which give the "
+    "texts away behind any such defense that was tried."
 )
 NOTHING = "Nothing that was tried both hides these texts with a guarantee and keeps accuracy."
 UNMEASURED = (
@@ -41,12 +45,14 @@ def recommendation(found: Sequence[Finding]) -> list[Sentence]:
     safe = [one for one in defended if one.holds and _everywhere(one.defense, found)]
     usable = [one for one in safe if cost(one, found) <= AFFORDABLE and learns(one.utility)]
     unmeasured = [one for one in safe if one.sound and not one.utility]
+    read = any(_fell(one.worst(UPDATES)) for one in found)
     said: list[Sentence] = []
     if best := _best([one for one in usable if one.sound], found):
-        said.append(("Use ", best.defense, _where(best), f": {_withstood(best)}, and its ε holds."))
+        but = BUT_TRAINED if read and best.training else ""
+        said.append(("Use ", best.defense, _where(best), f": {_withstood(best)}, and its ε holds.{but}"))
     elif best := _best(usable, found):
         tried = f"{best.defense}{_where(best)} is the best of what was tried: {_withstood(best)}"
-        said.append((f"By experiment alone, {tried}{UNPROVEN}",))
+        said.append((f"By experiment alone, {tried}{UNPROVEN}{BUT_TRAINED if read and best.training else ''}",))
     elif best := _best([one for one in safe if one.sound and one.utility], found):
         kept = _kept(best, found)
         but = ": take it if " if learns(best.utility) else ", but a model that is trained on it learns nothing: "
@@ -58,7 +64,7 @@ def recommendation(found: Sequence[Finding]) -> list[Sentence]:
         said.append((f"{NOTHING} Do not release encodings of these texts.",))
     if not usable and not unmeasured:
         said.append((INSTEAD,))
-    if any(_fell(one.worst(UPDATES)) for one in found):
+    if read:
         said.append((NO_GRADIENTS,))
     if (plain := _undefended(found, None)) and plain.utility and not learns(plain.utility):
         said.append(("What a defense costs cannot be judged on these data: without any defense the model reaches ",

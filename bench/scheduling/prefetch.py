@@ -44,7 +44,7 @@ class TextsToEncode:
 
     def missing(self) -> list[str]:
         """Texts whose vectors are not in the cache."""
-        found = VectorCache(self.subject.encoder.plugin.fingerprint).get(list(self.texts))
+        found = VectorCache.of(self.subject.encoder.plugin).get(list(self.texts))
         return [text for text in self.texts if text_key(text) not in found]
 
 
@@ -87,7 +87,7 @@ def prepare_scoring(tasks: Iterable[Task[Record]], device: str, stage: Callable[
         return
     scorer = SentenceBert()
     try:
-        found = VectorCache(scorer.fingerprint).get(list(texts))
+        found = VectorCache.of(scorer).get(list(texts))
         if missing := [text for text in texts if text_key(text) not in found]:
             stage(f"embedding {len(missing):,} candidates, to compare answers with")
             encode_cached(scorer, missing, device=device)

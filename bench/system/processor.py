@@ -1,4 +1,4 @@
-"""The processor, and what of the numerical libraries is chosen by it: last bits depend on both."""
+"""The processor, and the numerical kernels that are chosen by it: last bits of numbers depend on both."""
 
 from __future__ import annotations
 
@@ -9,41 +9,53 @@ from typing import Literal, cast, get_args
 
 from bench.errors import UsageError
 
-LinearLibrary = Literal["mkl", "onednn"]
-# Overrides what `linear_library` says, in order to repeat what another machine computed. Trained encoders and vectors
-# that are on disk are not made anew: give such a run a BENCH_CACHE_DIR of its own.
-VARIABLE = "BENCH_LINEAR"
+Kernels = Literal["fast", "reference"]
+# Which kernels encoders and training run on: `fast` (the default), or `reference`, those that records were made with
+# before there were others. Trained encoders and vectors that are on disk are not made anew: to repeat such a record,
+# set BENCH_CACHE_DIR to another folder, too.
+VARIABLE = "BENCH_KERNELS"
+
+
+@lru_cache(maxsize=1)
+def kernels() -> Kernels:
+    """Fast: encoders of known families run on packed tokens, linear layers through the fastest library. Reference:
+    transformers' own forward pass, torch's own product. Both give the same numbers but for the last bits."""
+    asked = os.environ.get(VARIABLE) or "fast"
+    if asked not in get_args(Kernels):
+        raise UsageError(f"{VARIABLE}={asked}: expected {' or '.join(get_args(Kernels))}")
+    return cast(Kernels, asked)
+
+
+@lru_cache(maxsize=1)
+def onednn() -> bool:
+    """Whether linear layers in float32 go through oneDNN on this CPU.
+
+    torch itself takes MKL, whose kernels for AVX-512 run on Intel's processors alone; oneDNN, which torch carries as
+    well, has some for everybody (on an AMD EPYC 9005, 270 against 120 GFLOP/s on one thread: benchmarks/yardstick.py).
+    A rule and no measurement, so that a machine always computes the same bits.
+    """
+    facts = _facts()
+    wide = "avx512f" in facts.get("flags", "").split()
+    return kernels() == "fast" and wide and facts.get("vendor_id") == "AuthenticAMD"
 
 
 @lru_cache(maxsize=1)
 def name() -> str:
-    """Its model, by which libraries choose their kernels; and oneDNN, where linear layers go through that."""
+    """Its model, and the kernels where they are not the reference."""
     facts = _facts()
-    words = [facts[word] for word in ("model name", "cpu family", "model") if word in facts]
-    found = " ".join(words)
+    found = " ".join(facts[word] for word in ("model name", "cpu family", "model") if word in facts)
     if not found:
         import platform
 
         found = platform.processor() or platform.machine() or "unknown"
-    return f"{found}, oneDNN" if linear_library() == "onednn" else found
+    if kernels() == "fast":
+        found += ", packed"
+    return f"{found}, oneDNN" if onednn() else found
 
 
-@lru_cache(maxsize=1)
-def linear_library() -> LinearLibrary:
-    """Which library's matrix product torch's linear layers take in float32, on a CPU.
-
-    torch itself takes MKL's, whose kernels for AVX-512 run on Intel's processors alone; oneDNN, which torch carries as
-    well, has some for everybody (on an AMD EPYC 9005, 270 against 120 GFLOP/s on one thread: benchmarks/yardstick.py).
-    A rule and no measurement, so that a machine always computes the same bits.
-    """
-    asked = os.environ.get(VARIABLE)
-    if asked:
-        if asked not in get_args(LinearLibrary):
-            raise UsageError(f"{VARIABLE}={asked}: expected {' or '.join(get_args(LinearLibrary))}")
-        return cast(LinearLibrary, asked)
-    facts = _facts()
-    wide = "avx512f" in facts.get("flags", "").split()
-    return "onednn" if wide and facts.get("vendor_id") == "AuthenticAMD" else "mkl"
+def kernel_variables() -> dict[str, str]:
+    """Environment variables that give a process with an environment of its own the same kernels."""
+    return {VARIABLE: kernels()}
 
 
 @lru_cache(maxsize=1)

@@ -8,6 +8,7 @@ serves all items, where taking them one by one costs one each.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from bench.encoders.linear import linear
+from bench.toolkit.linear import linear
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -82,8 +83,8 @@ class Taps(TorchFunctionMode):
         self._names = {_memory(value): name for name, value in weights.items()}
         self._uses: list[Use] = []
         self._owners: dict[int, Tensor] = {}
-        of_linear = {F.linear: self._linear, linear: self._linear}
-        self._notes = {**of_linear, F.layer_norm: self._layer_norm, F.embedding: self._embedding}
+        self._notes: dict[Any, Callable[..., None]] = {F.linear: self._linear, linear: self._linear}
+        self._notes |= {F.layer_norm: self._layer_norm, F.embedding: self._embedding}
 
     def expect(self, *owners: Tensor) -> None:
         """To which items the rows of the next layers belong: a layer is known by its number of rows."""
@@ -106,7 +107,7 @@ class Taps(TorchFunctionMode):
         note = self._notes.get(func)
         output = func(*args, **(kwargs or {}))
         if note is not None and output.requires_grad:
-            note(output, *args, **(kwargs or {}))  # type: ignore[operator]
+            note(output, *args, **(kwargs or {}))
         return output
 
     def _linear(self, output: Tensor, inputs: Tensor, weight: Tensor, bias: Tensor) -> None:

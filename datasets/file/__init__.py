@@ -27,6 +27,8 @@ MOST_CLASSES = 20
 LARGEST = 1e30
 # Share of a file that is its dev split where there is no file for it, and the rows that this takes at least.
 HELD_OUT, LEAST = 0.1, 20
+# Columns that are named, each by its first characters: without a header they are somebody's sentences.
+MOST_NAMED, LONGEST = 12, 30
 # Lines that are named of those in which something is missing.
 NAMED = 5
 
@@ -97,7 +99,10 @@ def labelled(table: Any, path: Path, text: str, pair: str, label: str, *, skip: 
     table = _complete(table, [text, *([second] if second else []), label], path, skip=skip)
     if len(table) < 2:
         raise DataError(f"{path} holds {len(table)} examples: at least 2 are needed")
-    return _with_labels(_joined(table, text, second, path), table[label], f"{path}, column {label!r}")
+    texts = _joined(table, text, second, path)
+    if len(set(texts)) < 2:
+        raise DataError(f"{path}, column {text!r}: all {len(texts)} texts are the same")
+    return _with_labels(texts, table[label], f"{path}, column {label!r}")
 
 
 def _complete(table: Any, columns: Sequence[str], path: Path, *, skip: bool) -> Any:
@@ -137,7 +142,8 @@ def _column(table: Any, given: str, usual: tuple[str, ...], what: str, path: Pat
             return name
     if optional:
         return None
-    raise DataError(f"{path} has no {what} column; say which it is with {what}=NAME (it has {', '.join(names)})")
+    shown = ", ".join(name[:LONGEST] for name in names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
+    raise DataError(f"{path} has no {what} column; say which it is with {what}=NAME (its first line has {shown})")
 
 
 def _is_nested(value: Any) -> bool:

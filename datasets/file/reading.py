@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,24 @@ def read(path: Path, texts: frozenset[str]) -> Any:
     try:
         return READERS[path.suffix](path, texts)
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 (byte {error.start}): convert it first") from error
+        raise DataError(f"{path} is not UTF-8 (byte {error.start}): save it as UTF-8 (CSV UTF-8 in Excel)") from error
     except (ValueError, OSError, ArithmeticError, RecursionError, TypeError, LookupError, AttributeError) as error:
         # Whatever pandas trips over: the file is somebody's.
         said = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise DataError(f"{path} cannot be read as {path.suffix[1:]}: {said}") from error
+        raise DataError(_plain(path, said)) from error
+
+
+def _plain(path: Path, said: str) -> str:
+    """What pandas says of a table that is none, in words of whoever made it."""
+    if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", said):
+        wanted, line, seen = found.groups()
+        return (
+            f"{path}, line {line}: {seen} fields, where the first line has {wanted}: put quotes around what holds "
+            "the character between the columns"
+        )
+    if found := re.search(r"EOF inside string starting at row (\d+)", said):
+        return f"{path}: a quote that opens near line {int(found[1]) + 1} is never closed"
+    return f"{path} cannot be read as {path.suffix[1:]}: {said}"
 
 
 def _read_csv(path: Path, texts: frozenset[str]) -> Any:

@@ -40,3 +40,14 @@ def test_embeddings_that_are_not_sent(tmp_path: Path) -> None:
     _, seen = scene_and_view(round_cell(tmp_path, "token-rows", update="share=layers"), tmp_path / "view")
     with pytest.raises(UsageError, match=r"the client does not send that: it needs --update share=all"):
         TokenRows().run(seen, RNG)
+
+
+@pytest.mark.parametrize(("value", "reason"), [(np.nan, "NaN .* lower its rate"), (0.0, "zero everywhere: .* take")])
+def test_updates_without_words(tmp_path: Path, value: float, reason: str) -> None:
+    rows = np.flatnonzero(np.full(500, value))
+    np.save(tmp_path / "embeddings.word.npy", np.full((len(rows), 24), value, np.float32))
+    np.save(tmp_path / "embeddings.word.rows.npy", rows)
+    update = SeenUpdate(tmp_path, {"embeddings.word": [500, 24]})
+    with pytest.raises(UsageError, match=reason) as error:
+        touched(update, "embeddings.word", 500)
+    assert "\n" not in str(error.value)

@@ -75,6 +75,20 @@ def test_usual_column_names_need_not_be_said_and_scores_are_a_regression(tmp_pat
         ("a.csv", b"text,label\nx,1\ny,\n", "", r"1 of 2 rows lack label \(line 3\)"),
         ("a.jsonl", b'{"text": "x", "label": 1}\n{"text": null, "label": 2}', "", r"1 of 2 rows lack text \(row 2\)"),
         ("a.csv", b"text,label\n" + b"x,\n" * 9, "", r"9 of 9 rows lack label \(line 2, 3, 4, 5, 6, …\)"),
+        (
+            "a.csv",
+            b"text,label\nx,1\ny, or z,2\n",
+            "",
+            "line 3: 3 fields, where the first line has 2: put",
+        ),
+        ("a.csv", b'text,label\nx,1\n"y,2\nz,3\n', "", "a quote that opens near line 3 is never closed"),
+        ("a.csv", b"text,label\n" + b"x,1\nx,2\n" * 3, "", "column 'text': all 6 texts are the same"),
+        (
+            "a.csv",
+            b"Alas poor Yorick,1\nx,2\n",
+            "",
+            r"no text column; .*its first line has Alas poor Yorick",
+        ),
         ("a.jsonl", b"{half", "", "cannot be read as jsonl"),
         ("a.parquet", b"not parquet", "", "cannot be read as parquet"),
     ],
@@ -168,3 +182,8 @@ def test_as_a_public_corpus_a_file_needs_no_labels(tmp_path: Path) -> None:
     (tmp_path / "lines.txt.gz").write_bytes(b"not gzip")
     with pytest.raises(DataError, match="cannot be read"):
         load(f"file:{tmp_path / 'lines.txt.gz'}", "public")
+
+
+def test_an_option_may_be_written_as_the_command_line_writes_its_own(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\nx,1\n,2\ny,2\n")
+    assert load(f"file:{tmp_path / 'a.csv'},skip-missing=true").texts == ["x", "y"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from bench.board.columns import SUITES, NamedSuite, legend, shown
+from bench.board.columns import SUITES, NamedSuite, kept, legend, shown
 from bench.board.formats import format_epsilon, number
 from bench.board.headline import headline
 from bench.board.marks import Mark, marks_of_worst_cases
 from bench.board.model import Board, DefenseRow
 from bench.board.record_columns import METRIC_PARTS, RECORD_ENDS, RECORDS
 from bench.board.render.markup import Block, Heading, Items, Table, Text
+from bench.board.utility import UNDEFENDED
 from bench.board.worst_case import attacks_tried, unmeasured, worst_value
 
 
@@ -48,7 +49,13 @@ def summary(board: Board, name: str = "main") -> list[Block]:
     for defense in order:
         some = [found.get((defense, place)) for place in places]
         claimed = next((f"{row.epsilon.nominal:g}" for row in some if row and row.epsilon), "")
-        lines.append([defense, claimed, *("–" if row is None else _short(row, most) for row in some)])
+        undefended = [found.get((UNDEFENDED, place)) for place in places]
+        alike = [
+            bool(row and none and row is not none and row.tier == none.tier)
+            for row, none in zip(some, undefended, strict=True)
+        ]
+        shorts = ("–" if row is None else _short(row, most, as_none=a) for row, a in zip(some, alike, strict=True))
+        lines.append([defense, claimed, *shorts])
     table = Table(["defense", "ε claimed", *(", ".join(p) for p in places)], lines)
     setting = [Text(board.suites[name].differs)] if board.suites[name].differs else []
     short = [Text(f"**{answer.title}.** {answer.text}") for answer in headline(board, name)]
@@ -58,7 +65,8 @@ def summary(board: Board, name: str = "main") -> list[Block]:
 def _explanation(board: Board, name: str, rows: list[DefenseRow]) -> str:
     said = [
         "The share of private sentences that the strongest attack finds (recall or success), its 95 % interval, and "
-        "the tier (1: hides best; defenses that a bootstrap cannot tell apart share one)."
+        "the tier (1: hides best; defenses that a bootstrap cannot tell apart share one, as none: with the "
+        "undefended).",
     ]
     if any(row.utility for row in rows):
         said.append("Beside it, the task's metric that the defense leaves (in brackets: undefended).")
@@ -80,14 +88,16 @@ def _sentence(mark: Mark) -> str:
     return f"{mark.sign}: {mark.explanation}."
 
 
-def _short(row: DefenseRow, most: int) -> str:
+def _short(row: DefenseRow, most: int, *, as_none: bool) -> str:
+    """`as_none`: its tier is that of the undefended, and a low number no praise."""
     if row.worst is None:
         return unmeasured(row)
     # Attacked less often than others, it is not safer, but less tested.
     tried = [attacks_tried(row)] if row.attacks_failed or row.attacks < most else []
     budget = [f"actual ε {format_epsilon(row.epsilon.accounted)}"] if row.epsilon else []
-    kept = [f"{name} {number(u.mean)} ({number(u.undefended)})" for name, u in list((row.utility or {}).items())[:1]]
-    return f"{worst_value(row)}\n{', '.join([row.worst.attack, f'tier {row.tier}', *budget, *tried, *kept])}"
+    tier = f"tier {row.tier}{' as none' if as_none else ''}"
+    left = [f"{name} {kept(u, number(u.mean))}" for name, u in list((row.utility or {}).items())[:1]]
+    return f"{worst_value(row)}\n{', '.join([row.worst.attack, tier, *budget, *tried, *left])}"
 
 
 def _csv_columns() -> list[str]:

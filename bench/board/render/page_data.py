@@ -19,7 +19,7 @@ from bench.board import formats
 from bench.board.columns import CELLS, DEFENSES, Column, metric_explanation, shown
 from bench.board.headline import headline
 from bench.board.marks import MARKS
-from bench.board.model import Board, BoardCell
+from bench.board.model import LEARNT, Board, BoardCell
 from bench.board.pooling import LEAKS
 from bench.records.model import Sample
 
@@ -81,6 +81,7 @@ def packed(board: Board) -> dict[str, Any]:
         "samples": [[_sample(sample, texts) for sample in cell.samples[:SAMPLES]] for cell in cells],
         "commands": [[_number(words, word) for word in cell.command.split(" ")] for cell in cells],
         "near": SIMILARITIES,
+        "learnt": LEARNT,
         "leaks": LEAKS,
         "texts": list(texts),
         "words": list(words),

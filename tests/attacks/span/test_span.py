@@ -14,6 +14,7 @@ from bench.attacks.span import SpanAttack, states
 from bench.attacks.span.cover import cover
 from bench.attacks.span.subspace import members, span_of
 from bench.attacks.span.words import distances
+from bench.attacks.token_rows import TokenRows
 from bench.encoders import packed
 from bench.encoders.packed import Architecture
 from bench.surfaces.seen import SeenUpdate
@@ -69,6 +70,23 @@ def test_a_tokenizer_that_keeps_case(tmp_path: Path) -> None:
     found, seen = scene_and_view(cell, tmp_path / "view")
     assert any(1 in one for one in found.truth.batches.tokens)  # type: ignore[attr-defined]
     assert _share(found, SpanAttack().run(seen, RNG)) == (1.0, 0)
+
+
+def test_sentences_beyond_the_longest_length(tmp_path: Path) -> None:
+    """They are cut, and touch all places: that every row has a gradient is no noise then."""
+    cell = round_cell(tmp_path, "span", "texthide:k=2")
+    data = tmp_path / "data" / "train.csv"
+    head, *lines = data.read_text().splitlines()
+    data.write_text(
+        "\n".join([head, *(f"{'cat dog ' * 30}{line}" if at % 4 == 0 else line for at, line in enumerate(lines))])
+    )
+    found, seen = scene_and_view(cell, tmp_path / "view")
+    tokens = found.truth.batches.tokens  # type: ignore[attr-defined]
+    assert max(map(len, tokens)) == seen.updates.max_length == 40
+    # Cut ones are all the same, and so one candidate.
+    named = [list(one) for reading in SpanAttack().run(seen, RNG).readings for one in reading.sentences]  # type: ignore[attr-defined]
+    assert {tuple(one) for one in named} == {tuple(one) for one in tokens}
+    assert max(TokenRows().run(seen, RNG).details["longest"]) == 40
 
 
 @pytest.mark.parametrize("update", ["share=layers", "share=top:1", "precision=bf16", "share=top:2,dropout=0.0"])

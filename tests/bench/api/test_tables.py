@@ -51,6 +51,12 @@ def test_what_an_attack_needs_is_said_without_the_name_of_a_class() -> None:
     assert text(refused).rstrip().endswith("failed: none × rss seed 0: it needs --update share=all")
 
 
+def test_sentences_that_were_cut_are_said_once() -> None:
+    cut = {"cut": "2 sentences have the longest length, 128 tokens"}
+    said = text(*(attack_record(seed=seed).replace(notes=cut) for seed in range(2)))
+    assert said.count("2 sentences have the longest length, 128 tokens, and what is beyond is in no update: raise") == 1
+
+
 def test_thousands_are_left_to_the_board() -> None:
     many = [attack_record(seed=seed) for seed in range(tables.MOST)]
     first, last = text(*many, attack_record("timeout", seed=1)).splitlines()
@@ -93,3 +99,23 @@ def test_long_names_are_never_cut() -> None:
     about = attack_record().replace(metrics=metrics).to_dict() | {"defense": defense}
     said = str(tables.of([AttackRecord.model_validate(about)], "all"))
     assert "…" not in said
+
+
+def test_accuracy_that_a_constant_answer_reaches_is_called_that() -> None:
+    idle = [utility_record("none", 0.51), utility_record("mix", 0.51)]
+    said = text(*idle)
+    assert (
+        "demo, toy: even without a defense the model learns nothing (accuracy 0.510, a constant answer 0.500): this "
+        "shows no cost of any defense"
+    ) in said
+    assert "mix: the model" not in said
+    assert "demo, toy, mix: the model has learnt nothing (accuracy 0.510" in text(
+        utility_record("none", 0.9), utility_record("mix", 0.51)
+    )
+    assert "learn" not in text(utility_record("none", 0.9), utility_record("mix", 0.6))
+
+
+def test_the_utility_beside_an_attack_is_read_with_its_training() -> None:
+    idle = utility_record("none", 0.5)
+    attacked = attack_record().replace(utility={"metrics": {"accuracy": 0.5}, "id": idle.id})
+    assert "even without a defense the model learns nothing" in str(tables.of([attacked], "leak", [idle]))

@@ -87,7 +87,7 @@ def test_the_assumption_stands_beside_what_is_left_without_it(board: Any) -> Non
     said = known.assumption([record()])
     assert said is not None
     assert said.startswith("Assumed: every private example is in the attacker's list of candidates.")
-    assert "unmix names 0.800 of those" in said
+    assert "unmix names 0.800 of that half" in said
     assert "xie-hong-blind rebuilds 0.700 of the vectors" in said
     assert "word for word" not in said
 
@@ -98,7 +98,7 @@ def test_without_a_list_texts_may_be_written_all_the_same(board: Any) -> None:
           {**text, "attack": "of-updates", "sees": ["updates"], "value": 0.9})  # fmt: skip
     said = known.assumption([record()])
     assert said is not None
-    assert "without a list xie-hong-invert writes 0.200 of the texts word for word (texthide, cola" in said
+    assert "without any list, xie-hong-invert writes 0.200 of the texts word for word (texthide, cola" in said
     assert "of-updates" not in said
 
 
@@ -109,7 +109,7 @@ def test_a_run_on_updates_is_told_what_others_read_from_updates(board: Any) -> N
     )
     attack = record().attack.model_copy(update={"sees": ["corpus", "updates"]})
     said = str(known.assumption([record().replace(attack=attack)]))
-    assert "without a list of-updates writes 0.900" in said
+    assert "without any list, of-updates writes 0.900" in said
     assert "invert" not in said
 
 
@@ -141,5 +141,8 @@ def test_with_part_of_the_examples_in_the_list_it_is_said_what_the_leak_is_a_sha
     board()
     half = record().replace(protocol=record().protocol.replace(coverage=0.5))
     said = known.assumption([half])
-    assert said == "Of the private examples, 50 % are in the attacker's list of candidates; the leak is of those."
+    assert (
+        said
+        == "Only 50 % of the private examples are in the attacker's list of candidates; the leak is a share of those."
+    )
     assert "Assumed: every private example" in str(known.assumption([half, record()]))

@@ -48,14 +48,27 @@ def test_blocks_hold_every_text_once_and_no_more_than_fits() -> None:
     assert all(len(rows) == 1 or sum(lengths[row] for row in rows) <= blocks.TOKENS for rows in dealt)
 
 
-def test_the_kernel_is_part_of_what_the_encoder_is(folder: Path) -> None:
-    plain, packed = Hub(str(folder)), Hub(str(folder), kernel="packed")
-    assert plain.fingerprint == Hub(str(folder), kernel="transformers").fingerprint
-    assert plain.fingerprint != packed.fingerprint
+def test_a_kernel_that_is_chosen_is_part_of_what_the_encoder_is(folder: Path) -> None:
+    made = [Hub(str(folder), kernel=kernel).fingerprint for kernel in ("auto", "transformers", "packed")]
+    assert len(set(made)) == 3
+
+
+@pytest.mark.parametrize("kernels", ["fast", "reference"])
+def test_by_default_the_packed_kernel_runs_unless_the_reference_is_asked_for(
+    folder: Path, kernels: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.encoders.transformers.kernels", lambda: kernels)
+    default = Hub(str(folder), max_length=30)
+    same = Hub(str(folder), max_length=30, kernel="packed" if kernels == "fast" else "transformers")
+    assert np.array_equal(default.encode(TEXTS), same.encode(TEXTS))
+    # Their last bits differ, so their vectors are kept apart, while the encoder counts as one.
+    assert (default.vectors_name == default.fingerprint) == (kernels == "reference")
 
 
 def test_a_family_that_it_does_not_know_is_refused_with_a_way_out(tmp_path: Path) -> None:
     other = Hub(str(save_tiny(tmp_path / "distil", "distilbert")), kernel="packed")
     with pytest.raises(UsageError, match="kernel=transformers"):
         other.encode(["a"])
-    assert Hub(other.model).encode(["a"]).shape[0] == 1
+    default = Hub(other.model)
+    assert not default.runs_packed
+    assert default.encode(["a"]).shape[0] == 1

@@ -10,6 +10,7 @@ from bench.experiment import migration
 from bench.experiment.migration import Change, replayed
 from bench.experiment.replay import Difference
 from bench.plugins.registry import Registry
+from bench.records.ledger import Equivalence, Ledger
 from bench.records.model import AttackRecord, Record
 from bench.system.processor import name as processor
 from tests.helpers.records import bare_record
@@ -102,3 +103,23 @@ def test_what_is_no_number_must_be_equal_everywhere() -> None:
     failed = made(1, versions={}).replace(status="failed", error="too slow")
     assert not replayed(made(1, versions={}), failed).agrees
     assert Difference("metrics.recall.value", True, 1.0).size == float("inf")
+
+
+def test_versions_that_the_ledger_joins_stand_for_each_other(registry: Registry) -> None:
+    entry = {"component": "scoring", "from": "older", "to": "old", "reason": "a move", "replayed": ["a1"]}
+    known = Ledger([Equivalence.model_validate({**entry, "agreement": "bit for bit"})])
+    older = made(2, code={"attack": "old rss", "scoring": "older"})
+    assert migration.changes(older, registry, known) == migration.changes(made(1), registry, known)
+
+
+def test_an_interruption_keeps_what_had_agreed_by_then(registry: Registry) -> None:
+    def again(record: Record) -> Record:
+        if record.seed == 2:
+            raise KeyboardInterrupt
+        return record
+
+    stale = [made(1), made(2, "unmix", 2.0)]
+    result = migration.migrate(stale, registry, 2, again, "a refactoring")
+    assert result.interrupted
+    # The other record has met the new scoring, too, and is yet to agree.
+    assert [(entry.component, entry.after) for entry in result.accepted] == [("attack", "new rss")]

@@ -142,3 +142,14 @@ def test_a_seed_that_is_no_number_is_a_usage_error() -> None:
 
     with pytest.raises(UsageError, match="seed 'zero': a whole number was expected"):
         trials(Registry(), {"defense": ["none"], "seed": ["zero"]})
+
+
+def test_a_suite_of_training_is_named_as_one_before_anything_is_run(
+    bench: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    for suite in ("updates-utility", "main-utility", "texthide-figure2"):
+        done = bench("run", "--suite", suite, "--out", str(tmp_path / "out"))
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 1
+        assert "bench utility --suite" in done.stderr
+    assert not (tmp_path / "out").exists()

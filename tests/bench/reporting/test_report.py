@@ -16,9 +16,11 @@ import pytest
 
 import bench as hideseek
 from bench.plugins.registry import Registry
+from bench.reporting import steps
 from bench.reporting.figures import look_up
 from bench.reporting.steps import Subject
 from bench.reporting.writing import browser
+from bench.scheduling.tasks import AttackTask
 from tests.helpers.cli import PLUGINS
 from tests.helpers.processes import heed_ctrl_c
 
@@ -163,6 +165,8 @@ def test_a_budget_leaves_steps_out_and_the_page_names_them(bench: Run, tmp_path:
         (("--dataset", "file:nowhere.csv"), "nowhere.csv: no such file", 1),
         (("--dataset", "file:few.csv"), "a report needs at least 100", 1),
         (("--dataset", "file:unlabelled.csv"), "has no label column; say which it is with label=NAME", 1),
+        (("--dataset", "file:one.csv"), "has one class, 'good': there is nothing to learn", 1),
+        (("--dataset", "file:names.csv"), "has 108 classes in 108 rows: is the label another column", 1),
         (("--dataset", "digits"), "holds images", 2),
         (("--dataset", "demmo"), "did you mean 'demo'?", 2),
         (("--dataset", "demo", "--out", "report.doc"), "must end in .html, .md, .json, .pdf", 2),
@@ -180,6 +184,8 @@ def test_what_is_wrong_is_one_line_before_anything_is_run(
     files = {
         "few.csv": "text,label\n" + rows,
         "unlabelled.csv": "text,stars\n" + rows,
+        "one.csv": "text,label\n" + "".join(f"sentence number {i},good\n" for i in range(120)),
+        "names.csv": "text,label\n" + "".join(f"sentence number {i},user{i}\n" for i in range(120)),
         "wrong.toml": '[[steps]]\ntitle = "x"\nkind = "attack"\ntexts = -1\n',
         "unknown.toml": '[[steps]]\ntitle = "x"\nkind = "attack"\ndefense = ["none"]\nattack = ["rsss"]\n',
     }
@@ -192,6 +198,19 @@ def test_what_is_wrong_is_one_line_before_anything_is_run(
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert not list(tmp_path.rglob("*-records/*.json"))
+
+
+@pytest.mark.parametrize("rows", [100, 127, 180, 255, 3000])
+def test_the_recommended_recipe_fits_data_of_every_size(rows: int) -> None:
+    """Updates of 32 from a quarter of few rows: they are as full as the rows allow."""
+    subject = Subject(Registry(), "demo", "minilm")
+    found = [task.cell for step in steps.read(steps.RECOMMENDED, subject, rows) for task in step.tasks
+             if isinstance(task, AttackTask)]  # fmt: skip
+    batches = {(some.examples, size) for cell in found if (size := getattr(some := cell.protocol, "batch", None))}
+    ((examples, batch),) = batches
+    assert examples % batch == 0
+    assert examples <= max(64, rows // 4)
+    assert (examples, batch) == (64, 32) or rows < 256
 
 
 def test_pdf_needs_a_browser_and_says_so_before_it_runs(bench: Run, tmp_path: Path) -> None:

@@ -121,3 +121,17 @@ def test_what_the_attacker_knew_is_read_from_the_protocol(coverage: float, colum
     (found,) = findings([attack_record("texthide", "unmix", protocol={"coverage": coverage})])
     assert found.worst(column) is not None
     assert [leak.knowledge for leak in found.leaks] == [column]
+
+
+def test_what_holds_only_behind_a_shared_training_is_not_praised_without_its_gradients() -> None:
+    trained: dict[str, Any] = {"training": {"kind": "finetuned", "layers": 2}}
+    some: list[Record] = []
+    for defense, leak, accuracy in (("none", [1.0] * 40, 0.8), ("dp-ie-gaussian", HIDDEN, 0.79)):
+        some.append(attack_record(defense, "unmix", leak, dataset="sst2", attacker="current", **trained))
+        some.append(utility_record(defense, accuracy, **trained))
+    _, todo = said(some)
+    assert "(encoder fine-tuned) is the best of what was tried" in todo
+    assert "clients send its gradients" not in todo
+    update = attack_record("none", "span", [1.0] * 40, dataset="sst2")
+    _, todo = said([*some, update.replace(attack=update.attack.replace(sees=["corpus", "updates"]))])
+    assert "to train the encoder together, clients send its gradients, which give the texts away" in todo

@@ -31,3 +31,15 @@ def test_many_classes_are_counted_and_scores_have_a_range() -> None:
     assert labels(many).startswith(", 12 classes: 'class 0' (1), ")
     assert labels(many).endswith("'class 7' (1) and 4 more")
     assert labels(Examples(["a", "b"], [0.5, 4.0])) == ", scores from 0.5 to 4"
+
+
+def test_a_dry_run_says_it_too_and_shows_no_empty_table(bench: Run, tmp_path: Path) -> None:
+    about = ("run", "--defense", "none", "--attack", "rss", "--encoder", "toy", "--plugin", str(PLUGINS / "toy.py"))
+    (tmp_path / "mine.csv").write_text("text,label\n" + "".join(f"number {i},{i % 2}\n" for i in range(19)))
+    (tmp_path / "empty.csv").write_text("")
+    done = bench(*about, "--dataset", f"file:{tmp_path}/mine.csv", "--dry-run")
+    assert "19 rows to train on, 2 classes" in done.stderr
+    done = bench(*about, "--dataset", f"file:{tmp_path}/empty.csv", "--dry-run")
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == ["0 in all, none to run"]
+    assert "is empty" in done.stderr

@@ -61,12 +61,19 @@ const worstOf = (line) => {
   return el("td", { class: "right worst" }, leak(line.worst, el("small", {}, said)));
 };
 
+// A first tier that is shared with no defense at all is no praise.
+const tierOf = (line, undefended) => {
+  const as = line.defense !== "none" && known(undefended) && line.rank?.tier === undefended;
+  return el("td", { class: "right tier" }, String(line.rank?.tier ?? "–"), as ? el("small", {}, "as none") : null);
+};
+
 const utility = (line) => {
-  const [metric, [mean, deviation, undefended]] = useful(line) ?? [null, []];
+  const [metric, [mean, deviation, undefended, constant]] = useful(line) ?? [null, []];
   if (!metric) return el("td", { class: "right quiet" }, "–");
   const spread = known(deviation) ? ` ± ${number(deviation)}` : "";
   const beside = known(undefended) ? `${metric}; undefended ${number(undefended)}` : metric;
-  return el("td", { class: "right" }, `${number(mean)}${spread}`, el("small", {}, beside));
+  const idle = known(constant) && mean < constant + packed.learnt;
+  return el("td", { class: "right" }, `${number(mean)}${spread}`, el("small", {}, beside), idle ? el("small", {}, "nothing learnt") : null);
 };
 
 const KEYS = {
@@ -84,11 +91,13 @@ const order = (lines) => {
   return [...lines].sort(by(KEYS.defense, false)).sort(by(value, state.order.startsWith("-")));
 };
 
-const cellOf = (line, attack) => {
+// `edge`: where the single attacks begin, behind what a defense is, costs and promises.
+const cellOf = (line, attack, edge) => {
   const [cell, more] = line.attacks.get(attack) ?? [];
-  if (!cell) return el("td", { class: "right quiet" }, el("span", { title: "not run", role: "img", "aria-label": "not run" }, "·"));
+  const kind = edge ? "right edge" : "right";
+  if (!cell) return el("td", { class: `${kind} quiet` }, el("span", { title: "not run", role: "img", "aria-label": "not run" }, "·"));
   const also = more ? el("small", {}, `+${more}`) : null;
-  return el("td", { class: cell.marks.includes("random") ? "right chance" : "right" }, leak(cell, also));
+  return el("td", { class: cell.marks.includes("random") ? `${kind} chance` : kind }, leak(cell, also));
 };
 
 // A column that bench/board/columns.py has and this file does not know is shown as its format says.
@@ -110,28 +119,31 @@ const section = (list) => {
   const measured = lines.some((l) => useful(l));
   const protocols = [...new Set(list.map((c) => c.protocol))];
   const about = protocols.length > 3 ? `${protocols.length} protocols` : protocols.join("; ");
+  const further = FURTHER.filter((c) => lines.some((l) => known(l.rank?.[c.key])));
+  const undefended = lines.find((l) => l.defense === "none")?.rank?.tier;
+  // What a defense promises and costs is read beside its worst case; attacks, however many, come behind.
   const head = el(
     "tr",
     {},
     header("defense"),
     tiers && header("tier", "right"),
     header("worst", "right"),
-    attacks.map((a) => sortable(`attack:${a}`, a, state.order, { class: "right code" }, "this attack's leak on each defense")),
-    private_ && header("epsilon", "right wrap"),
     measured && header("utility", "right wrap"),
-    FURTHER.map((c) => header(c.key, c.numeric ? "right" : "")),
+    private_ && header("epsilon", "right wrap"),
+    further.map((c) => header(c.key, c.numeric ? "right wrap" : "")),
+    attacks.map((a) => sortable(`attack:${a}`, a, state.order, { class: "right code" }, "this attack's leak on each defense")),
   );
   const body = order(lines).map((line) =>
     el(
       "tr",
       {},
       el("th", { scope: "row", class: "code" }, label(line.defense)),
-      tiers && el("td", { class: "right tier" }, String(line.rank?.tier ?? "–")),
+      tiers && tierOf(line, undefended),
       worstOf(line),
-      attacks.map((a) => cellOf(line, a)),
-      private_ && el("td", { class: "right" }, claim(line.epsilon)),
       measured && utility(line),
-      FURTHER.map((c) => el("td", { class: c.numeric ? "right" : "" }, FORMATS[c.format](line.rank?.[c.key]))),
+      private_ && el("td", { class: "right" }, claim(line.epsilon)),
+      further.map((c) => el("td", { class: c.numeric ? "right" : "" }, FORMATS[c.format](line.rank?.[c.key]))),
+      attacks.map((a, i) => cellOf(line, a, i === 0)),
     ),
   );
   const name = `${list[0].dataset}, ${list[0].encoder}`;

@@ -142,3 +142,23 @@ def test_the_drawing_of_the_concepts_can_be_read_in_both_themes(scheme: str) -> 
     assert 'role="img"' in drawing
     assert "<title" in drawing
     assert "<desc" in drawing
+
+
+def test_long_names_of_a_report_break_at_options_and_stay_on_a_phone(driver: Any, tmp_path: Path) -> None:
+    label = "dp-ie-gaussian:epsilon=100.0,calibration=sound"
+    place = "file:path=/home/somebody/data/customer/reviews-of-the-year-2026.csv,text=review,label=stars"
+    records = [
+        attack_record("none", "unmix", [1.0] * 40, dataset=place),
+        attack_record(label, "unmix", [1.0] * 40, dataset=place),
+    ]
+    (tmp_path / "page.html").write_text(report_page.render(Report(records, [], ["bench"])), encoding="utf-8")
+    size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    driver.get((tmp_path / "page.html").as_uri())
+    assert driver.execute_script("return document.documentElement.scrollWidth") == 390
+    heads = driver.execute_script("return [...document.querySelectorAll('tbody th')].map(h => h.innerHTML)")
+    assert "dp-ie-gaussian:<wbr>epsilon=100.0,<wbr>calibration=sound" in heads
+    # In one line each: a number is never broken.
+    height = "const r = document.createRange(); const t = [...document.querySelectorAll('tbody th')]"
+    height += ".flatMap(h => [...h.childNodes]).filter(n => n.textContent === 'epsilon=100.0,')[0]"
+    assert driver.execute_script(f"{height}; r.selectNodeContents(t); return r.getClientRects().length") == 1

@@ -121,3 +121,40 @@ def test_the_citation_is_that_of_the_project() -> None:
     assert f"title = {{{cited['title']}}}" in CITATION
     assert f"version = {{{cited['version']}}}" in CITATION
     assert cited["authors"][0]["name"] in CITATION
+
+
+def test_what_a_defense_promises_and_costs_stands_beside_its_worst_case(show: Show) -> None:
+    driver = show("published")
+    keys = driver.execute_script(
+        "return [...document.querySelectorAll('.matrix')].map(t => [...t.querySelectorAll('thead [data-sort]')]"
+        ".map(b => [b.dataset.sort, b.closest('th').getBoundingClientRect().right]))"
+    )
+    assert keys
+    for heads in keys:
+        names = [key for key, _ in heads]
+        single = [key for key in names if key.startswith("attack:")]
+        front = names[: -len(single)]
+        assert names[-len(single) :] == single
+        assert front[front.index("worst") + 1] == "utility"
+        assert max(right for key, right in heads if key in front) <= 1400
+    assert any("epsilon" in dict(heads) for heads in keys)
+
+
+def test_a_tier_that_no_defense_shares_is_no_praise(show: Show) -> None:
+    driver = show("published")
+    rows = driver.execute_script(
+        "return [...document.querySelectorAll('.matrix tbody tr')].map(r => [r.cells[0].innerText, "
+        "r.querySelector('.tier').innerText, r.querySelector('.worst .number').innerText])"
+    )
+    fallen = [tier for name, tier, _ in rows if name.strip() == "texthide"]
+    assert fallen
+    assert all("as none" in tier for tier in fallen)
+    assert not any("as none" in tier for name, tier, _ in rows if name.strip() == "none" or "epsilon=8" in name)
+
+
+def test_a_model_that_learnt_nothing_is_called_that_on_the_board(show: Show) -> None:
+    driver = show("published")
+    cells = driver.execute_script("return [...document.querySelectorAll('.matrix td')].map(c => c.innerText)")
+    learnt = [text for text in cells if "mcc" in text and "0.211" in text]
+    assert all(("nothing learnt" in text) == text.startswith("0.000") for text in learnt)
+    assert any("nothing learnt" in text for text in learnt)

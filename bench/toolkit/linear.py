@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 from torch.overrides import handle_torch_function, has_torch_function
 
-from bench.system.processor import linear_library
+from bench.system.processor import onednn
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -22,11 +22,11 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if has_torch_function((x, weight)):  # whoever follows what becomes of the weights sees one call
         found: Tensor = handle_torch_function(linear, (x, weight), x, weight, bias)
         return found
-    if linear_library() == "mkl" or not _ordinary(x, weight):
+    if not onednn() or not _ordinary(x, weight):
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias)):
-        return cast(Tensor, _Linear.apply(x, weight, bias))
-    return _product(x, weight, bias)
+        return cast(Tensor, _Linear.apply(x, weight, bias))  # type: ignore[no-untyped-call]
+    return product(x, weight, bias)
 
 
 def _ordinary(x: Tensor, weight: Tensor) -> bool:
@@ -37,7 +37,7 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(x, weight)
-        return _product(x, weight, bias)
+        return product(x, weight, bias)
 
     @staticmethod
     @once_differentiable
@@ -45,13 +45,13 @@ class _Linear(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         of_x, of_weight, of_bias = ctx.needs_input_grad
         return (
-            _product(grad, weight.T) if of_x else None,
-            _product(grad.T, x.T) if of_weight else None,
+            product(grad, weight.T) if of_x else None,
+            product(grad.T, x.T) if of_weight else None,
             grad.sum(0) if of_bias else None,
         )
 
 
-def _product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """By oneDNN: the operator that torch's compiler uses for frozen weights takes ordinary tensors, too."""
     found: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")  # noqa: SLF001
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,23 +9,13 @@ import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from bench.encoders.linear import linear
-from bench.errors import UsageError
-from bench.system import processor
-
-
-@pytest.fixture(autouse=True)
-def _forget() -> Iterator[None]:
-    processor.linear_library.cache_clear()
-    processor.name.cache_clear()
-    yield
-    processor.linear_library.cache_clear()
-    processor.name.cache_clear()
+from bench.toolkit import linear as module
+from bench.toolkit.linear import linear
 
 
 @pytest.fixture
-def onednn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(processor.VARIABLE, "onednn")
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "onednn", lambda: True)
 
 
 def drawn(*shape: int) -> torch.Tensor:
@@ -35,7 +24,7 @@ def drawn(*shape: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("rows", [1, 3, 64])
 @pytest.mark.parametrize("biased", [True, False])
-def test_numbers_and_gradients_are_those_of_torch(onednn: None, rows: int, biased: bool) -> None:
+def test_numbers_and_gradients_are_those_of_torch(fast: None, rows: int, biased: bool) -> None:
     x, weight, bias = drawn(rows, 48), drawn(33, 48), drawn(33) if biased else None
     pull = drawn(rows, 33)
     found: list[list[torch.Tensor]] = []
@@ -48,7 +37,7 @@ def test_numbers_and_gradients_are_those_of_torch(onednn: None, rows: int, biase
         torch.testing.assert_close(ours.double(), exact, rtol=1e-5, atol=1e-5)
 
 
-def test_only_what_is_asked_for_gets_a_gradient(onednn: None) -> None:
+def test_only_what_is_asked_for_gets_a_gradient(fast: None) -> None:
     x, weight, bias = drawn(4, 8), drawn(6, 8).requires_grad_(), drawn(6)
     linear(x, weight, bias).sum().backward()
     assert weight.grad is not None
@@ -59,7 +48,7 @@ def test_only_what_is_asked_for_gets_a_gradient(onednn: None) -> None:
         assert not linear(x, weight, bias).requires_grad
 
 
-def test_what_onednn_is_not_used_for_is_torch_s_own_bit_for_bit(onednn: None) -> None:
+def test_what_onednn_is_not_used_for_is_torch_s_own_bit_for_bit(fast: None) -> None:
     for x, weight in (
         (drawn(4, 8).double(), drawn(6, 8).double()),
         (drawn(4, 8).bfloat16(), drawn(6, 8).bfloat16()),
@@ -68,7 +57,7 @@ def test_what_onednn_is_not_used_for_is_torch_s_own_bit_for_bit(onednn: None) ->
         assert torch.equal(linear(x, weight), F.linear(x, weight))
 
 
-def test_who_follows_the_weights_sees_one_call(onednn: None) -> None:
+def test_who_follows_the_weights_sees_one_call(fast: None) -> None:
     seen: list[Any] = []
 
     class Watch(TorchFunctionMode):
@@ -81,30 +70,3 @@ def test_who_follows_the_weights_sees_one_call(onednn: None) -> None:
         out = linear(x, weight)
     assert seen == [linear]
     assert torch.equal(out, linear(x, weight))
-
-
-@pytest.mark.parametrize(
-    ("facts", "library"),
-    [
-        ({"vendor_id": "AuthenticAMD", "flags": "avx2 avx512f"}, "onednn"),
-        ({"vendor_id": "AuthenticAMD", "flags": "avx2"}, "mkl"),
-        ({"vendor_id": "GenuineIntel", "flags": "avx2 avx512f"}, "mkl"),
-        ({}, "mkl"),
-    ],
-)
-def test_the_processor_decides_and_records_say_so(
-    monkeypatch: pytest.MonkeyPatch, facts: dict[str, str], library: str
-) -> None:
-    monkeypatch.delenv(processor.VARIABLE, raising=False)
-    monkeypatch.setattr(processor, "_facts", lambda: {**facts, "model name": "Model"} if facts else {})
-    assert processor.linear_library() == library
-    assert processor.name().endswith("oneDNN") == (library == "onednn")
-
-
-def test_a_variable_overrides_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(processor.VARIABLE, "mkl")
-    assert processor.linear_library() == "mkl"
-    processor.linear_library.cache_clear()
-    monkeypatch.setenv(processor.VARIABLE, "fast")
-    with pytest.raises(UsageError, match="BENCH_LINEAR=fast: expected mkl or onednn"):
-        processor.linear_library()
