@@ -118,7 +118,9 @@ def _attack_tables(records: Sequence[AttackRecord], trained: Sequence[UtilityRec
 def _attack_table(records: Sequence[AttackRecord], names: Sequence[str], width: int) -> Renderable:
     """With `names`, every one of these metrics; without, the one that says how much was found."""
     data = records[0].dataset
-    title = f"{data.label} · {records[0].model} · {data.examples:,} private examples"
+    title = f"{data.label} · {records[0].model}"
+    if data.examples is not None:
+        title += f" · {data.examples:,} private examples"
     if data.candidates is not None:
         title += f" among {data.candidates:,} candidates"
     lines = [RecordLine(record) for record in records]

@@ -112,7 +112,7 @@ def test_private_sentences_in_the_public_corpus_are_said_with_their_share(caplog
     both = Corpus(["x"] * 510, np.concatenate([PUBLIC.vectors, vectors[:10]]))
     with caplog.at_level(logging.WARNING, logger="bench.defenses.release_once"):
         ReleaseOnce(r=4).release(vectors, classes(30), both, np.random.default_rng(0))
-    assert "33 % of the private examples are in the public corpus" in caplog.text
+    assert "33.3 % of the private examples are in the public corpus" in caplog.text
 
 
 def test_words_of_the_public_corpus_give_a_direction() -> None:
