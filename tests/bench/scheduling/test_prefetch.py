@@ -15,7 +15,7 @@ RUN = """
 import sys, bench
 found = bench.run(defense="none", attack="{attack}", encoder="toy", examples=20, candidates={candidates}, seed={seed},
                   plugins=[{toy!r}], out={out!r}, progress=False)
-print(found[0].status, "sentence_transformers" in sys.modules)
+print(found[0].status, "transformers" in sys.modules)
 """
 
 
