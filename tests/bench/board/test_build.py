@@ -136,7 +136,7 @@ def test_utility_stands_beside_what_is_undefended() -> None:
     assert (theirs.table, theirs.source) == ("TextHide table 1", "TextHide table 1, SST-2, intra")
     assert hidden.command.startswith("bench utility --defense texthide --dataset sst2 --encoder minilm --seed 0 1")
     # Frozen and fine-tuned rows of the suite, less the four that are on record.
-    assert found.suites["texthide-table1"].missing == 143
+    assert found.suites["texthide-table1"].missing == 131
 
 
 def test_rows_of_a_table_take_their_utility_from_one_suite() -> None:
