@@ -15,7 +15,8 @@ import pytest
 from bench import Corpus, UsageError
 from bench.auditing import pair
 from bench.auditing.mechanism import Mechanism
-from bench.defenses.release_once import ReleaseOnce, frame_of, keep_rate
+from bench.defenses.release_once import ReleaseOnce, joint, keep_rate
+from bench.defenses.release_once.frame import frame_of
 from bench.toolkit.privacy import gaussian_epsilon
 from tests.helpers.cli import PLUGINS
 
@@ -78,7 +79,7 @@ def test_randomised_response_lies_as_often_as_it_may() -> None:
     assert told == pytest.approx(np.e / (np.e + 2), abs=0.01)
 
 
-@pytest.mark.parametrize("labels", ["private", "public"])
+@pytest.mark.parametrize("labels", ["private", "public", "joint"])
 def test_the_head_learns_through_the_noise(labels: Any) -> None:
     rng = np.random.default_rng(5)
     truth = rng.integers(0, 3, 30_000)
@@ -94,17 +95,72 @@ def test_the_head_learns_through_the_noise(labels: Any) -> None:
     assert reached > 0.62  # clean points of the same directions: 0.71
 
 
-def test_scores_are_learnt_within_their_bounds() -> None:
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_products_of_point_and_label_differ_by_twice_the_bound_at_most(classes: int) -> None:
+    points = np.random.default_rng(1).standard_normal((300, 4))
+    points *= 2.0 / np.linalg.norm(points, axis=1, keepdims=True)
+    points = np.concatenate([points, -points])
+    corner = joint.corners(classes)
+    assert np.allclose(np.linalg.norm(corner, axis=1), 1)
+    assert np.allclose(corner.sum(axis=0), 0)
+    rows, labelled = joint.products(points, corner[np.arange(600) % classes], bound=2.0)
+    assert rows.shape == (600, joint.width(4, classes))
+    assert np.linalg.norm(rows, axis=1).max() <= 2.0 * (1 + 1e-12)
+    # Some are released without their label, and say so; which ones does not depend on the data.
+    alone = labelled == 0
+    assert alone.sum() == 60
+    assert not rows[alone, 4:].any()
+    assert np.allclose(rows[alone, :4], points[alone])
+
+
+def test_a_joint_release_spends_all_of_epsilon_on_one_product_and_says_no_label() -> None:
+    defense = ReleaseOnce(epsilon=4.0, r=4, labels="joint")
+    vectors = draw(2000)
+    release, key = defense.release(vectors, classes(2000, 3), PUBLIC, np.random.default_rng(0), epochs=2)
+    assert gaussian_epsilon(2 * release.notes["clip_bound"], release.notes["noise_scale"], 1e-5) == pytest.approx(4)
+    assert "labels" not in release.notes
+    assert set(np.unique(release.labels)) == {np.float32(0), np.float32(1 / 3)}
+    axes = frame_of(PUBLIC, 10, 1.0).axes
+    off = release.encodings - PUBLIC.vectors.mean(axis=0)
+    assert np.abs(off - off @ axes.T @ axes).max() < 1e-4
+    flipped, _ = defense.release(vectors, np.roll(classes(2000, 3), 1, axis=0), PUBLIC, np.random.default_rng(0))
+    once, _ = defense.release(vectors, classes(2000, 3), PUBLIC, np.random.default_rng(0))
+    alone = once.labels[:, 0] == 0
+    assert np.array_equal(once.encodings[alone], flipped.encodings[alone])
+    assert (once.encodings[~alone] != flipped.encodings[~alone]).any(axis=1).all()
+    assert len(np.unique(release.encodings[key.owner == 3], axis=0)) == 1
+    with pytest.raises(UsageError, match="needs 21 dimensions for r=20 and 2 classes, and vectors have 20: lower r"):
+        ReleaseOnce(r=20, labels="joint").release(vectors, classes(2000), PUBLIC, np.random.default_rng(0))
+
+
+def test_at_a_small_epsilon_a_joint_release_teaches_more_than_a_randomised_label() -> None:
+    rng = np.random.default_rng(5)
+    truth, asked = rng.integers(0, 2, 8000), rng.integers(0, 2, 2000)
+    shift = np.zeros((2, DIM), dtype=np.float32)
+    shift[:, 1] = -1, 1
+    vectors, others = draw(8000, seed=6) + shift[truth], draw(2000, seed=7) + shift[asked]
+    reached: dict[str, list[float]] = {"private": [], "joint": []}
+    for labels, found in reached.items():
+        defense = ReleaseOnce(epsilon=1.0, r=8, labels=labels)  # type: ignore[arg-type]
+        for _ in range(5):
+            release, _ = defense.release(vectors, np.eye(2, dtype=np.float32)[truth], PUBLIC, rng)
+            answer = defense.learn(release.encodings, release.labels, PUBLIC, release.notes)
+            found.append(float((answer(others).argmax(axis=1) == asked).mean()))
+    assert np.mean(reached["joint"]) > np.mean(reached["private"]) + 0.05, reached
+
+
+@pytest.mark.parametrize("labels", ["private", "joint"])
+def test_scores_are_learnt_within_their_bounds(labels: Any) -> None:
     rng = np.random.default_rng(5)
     vectors = draw(20_000, seed=6)
     scores = np.clip(vectors[:, 1:2] + 1.5, 0, 5)
-    defense = ReleaseOnce(epsilon=8.0, r=8, low=0.0, high=5.0)
+    defense = ReleaseOnce(epsilon=8.0, r=8, low=0.0, high=5.0, labels=labels)
     release, _ = defense.release(vectors, scores, PUBLIC, rng)
     answer = defense.learn(release.encodings, release.labels, PUBLIC, release.notes)
     asked = draw(2000, seed=8)
     assert np.corrcoef(answer(asked)[:, 0], asked[:, 1])[0, 1] > 0.8
     with pytest.raises(UsageError, match="give low= and high="):
-        ReleaseOnce().release(vectors[:10], scores[:10], PUBLIC, rng)
+        ReleaseOnce(labels=labels).release(vectors[:10], scores[:10], PUBLIC, rng)
 
 
 def test_private_sentences_in_the_public_corpus_are_said_with_their_share(caplog: Any) -> None:
@@ -162,14 +218,16 @@ def test_options_that_mean_nothing(options: Any) -> None:
         ReleaseOnce(**options)
 
 
-def test_an_audit_does_not_refute_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("hidden", ["private", "joint"])
+def test_an_audit_does_not_refute_it(hidden: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair, "REHEARSE", 80)
-    defense = ReleaseOnce(epsilon=2.0, delta=0.05, r=4)
+    defense = ReleaseOnce(epsilon=2.0, delta=0.05, r=4, labels=hidden)
     sample, labels = draw(60), classes(1)
+    other = labels[0, ::-1] if hidden == "private" else labels[0]
     found = pair.play(
         Mechanism(defense, PUBLIC, 3),
-        [each for each in pair.neighbours(sample[:0], sample, labels, labels[0, ::-1]) if each.name == "principal"],
-        private_labels=True,
+        [each for each in pair.neighbours(sample[:0], sample, labels, other) if each.name == "principal"],
+        private_labels=hidden == "private",
         trials=600,
         delta=0.05,
         rng=np.random.default_rng(0),
