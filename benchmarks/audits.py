@@ -76,17 +76,22 @@ def audited(plugin: Any, seed: int, trials: int) -> float:
     mixed = getattr(plugin, "k", 1)
     labels = np.zeros((mixed, 2), dtype=np.float32)
     labels[:, 0] = 1
-    # Only release-once hides labels, and takes its directions from public vectors: opposite ones along the first.
+    # Only release-once hides labels, and takes its directions from public vectors: opposite ones along the first. In a
+    # joint release a label turned round with its point is the same point, so there the label stays.
     once = isinstance(plugin, ReleaseOnce)
+    hidden = once and plugin.labels == "private"
     public = (rng.standard_normal((200, DIM)) * np.linspace(3, 1, DIM)).astype(np.float32) if once else None
     corpus = None if public is None else Corpus([f"public {i}" for i in range(len(public))], public)
     pairs = pair.neighbours(
-        sample[: mixed - 1], sample[mixed - 1 :] if public is None else public, labels, labels[0, :: -1 if once else 1]
+        sample[: mixed - 1],
+        sample[mixed - 1 :] if public is None else public,
+        labels,
+        labels[0, :: -1 if hidden else 1],
     )
     return pair.play(
         Mechanism(plugin, corpus, 3),
         [each for each in pairs if each.name == ("principal" if once else "spread")],
-        private_labels=once,
+        private_labels=hidden,
         trials=trials,
         delta=getattr(plugin, "delta", 0.0),
         rng=rng,
@@ -115,6 +120,7 @@ def encodings(audits: int, trials: int) -> None:
         for k in (1, 4)
     ]
     sound += [ReleaseOnce(epsilon=epsilon) for epsilon in (1.0, 4.0, 8.0)]
+    sound += [ReleaseOnce(epsilon=epsilon, labels="joint") for epsilon in (1.0, 4.0, 8.0)]
     each = -(-audits // len(sound))
     for plugin in sound:
         found = np.array([audited(plugin, seed, trials) for seed in range(each)])

@@ -4,7 +4,8 @@ Private data have no part in it: sentences of a public corpus are labelled by th
 task with the word and half without, and drawn with replacement until there are as many as a data set has. What is best
 on average over the words is the default.
 
-`python benchmarks/release_once.py --sentences 4000` (needs the imdb corpus and the encoder's weights).
+`python benchmarks/release_once.py --sentences 4000` (needs the imdb corpus and the encoder's weights); with `--joint`,
+for `labels=joint`, beside labels of their own.
 """
 
 from __future__ import annotations
@@ -106,6 +107,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="minilm:pooling=mean")
     parser.add_argument("--words", default="", help="choose r for these words, as great+good/bad+awful")
     parser.add_argument("--task", default="", help="with --words: what they reach on its dev set without its examples")
+    parser.add_argument("--joint", action="store_true", help="choose r for labels=joint")
     args = parser.parse_args()
     registry = Registry()
     texts = load(registry.make("dataset", f"imdb:limit={args.sentences}"), "public")[0].texts
@@ -132,6 +134,13 @@ def main() -> None:
             print(f"ε = {epsilon:g}:", with_words(args.words, epsilon, texts, vectors, args.examples, rng), flush=True)
             other = with_other_words(args.words, epsilon, texts, vectors, args.examples, rng)
             print(f"ε = {epsilon:g}, other words:", other, flush=True)
+        return
+
+    if args.joint:
+        for epsilon in (1.0, *BUDGETS):
+            for r in (*DIRECTIONS, 64):
+                both = {labels: mean(epsilon=epsilon, r=r, labels=labels) for labels in ("private", "joint")}
+                print(f"ε = {epsilon:g}, r = {r}:", {name: round(value, 3) for name, value in both.items()}, flush=True)
         return
 
     for epsilon in BUDGETS:
