@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -63,6 +63,13 @@ class ReleaseOnce:
     sentences that hold the ones and the others is the first direction"""
     public: str = "auto"
     """the public corpus; auto: the data set's own"""
+    crowd: int = 1
+    """with labels=joint: so many examples at least are summed by secure aggregation before the server sees anything,
+    and ε holds for the sum; 1: every example by itself, and nobody is trusted"""
+    honest: float = 1.0
+    """the share of a crowd that is counted on to add its noise"""
+    # These came later: at their defaults they do not count in the ids of records.
+    later: ClassVar = ("crowd", "honest")
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0 or math.isinf(self.epsilon):
@@ -79,8 +86,19 @@ class ReleaseOnce:
             raise ValueError("low and high bound the scores of a regression: give both, low below high")
         if self.words and (len(groups := self.words.split("/")) < 2 or not all(all(g.split("+")) for g in groups)):
             raise ValueError("words must be of two classes at least, as great+good/bad+awful")
+        if self.crowd < 1:
+            raise ValueError("crowd must be at least 1")
+        if self.crowd > 1 and self.labels != "joint":
+            raise ValueError("crowd needs labels=joint: sums of points say nothing of labels beside them")
+        if not 0 < self.honest <= 1:
+            raise ValueError("honest must be above 0 and at most 1")
         if not self.public:
             raise ValueError("public must name a data set, or be auto: directions come from nowhere else")
+
+    @property
+    def k(self) -> int:
+        """Examples in what is released."""
+        return self.crowd
 
     @property
     def budgets(self) -> tuple[float, float]:
@@ -115,41 +133,43 @@ class ReleaseOnce:
         if public is None:
             raise UsageError("release-once takes its directions from a public corpus: name one with public=")
         plain = np.asarray(vectors.detach().cpu() if hasattr(vectors, "detach") else vectors, dtype=np.float32)
-        n = len(plain)
-        frame = self.frame(public)
+        frame, told = self.frame(public), np.asarray(labels, dtype=np.float32)
         if shared := sum(content_of(row) in frame.content for row in plain):
-            _warn_of_private(f"{100 * shared / n:.3g} %")
+            _warn_of_private(f"{100 * shared / len(plain):.3g} %")
         for_label, for_vector = self.budgets
         sigma = gaussian_sigma(2 * frame.bound, for_vector, self.delta)
-        told = np.asarray(labels, dtype=np.float32)
+        crowds = joint.Crowds.drawn(len(plain), self.crowd, rng)
         if self.labels == "joint":
-            space = self.carrier(public, frame, told.shape[1])
-            points, labelled = joint.products(frame.points(plain), self.corner(told), frame.bound)
-            answers = np.repeat(labelled[:, None] / told.shape[1], told.shape[1], axis=1)
-            noisy = space.back(points + rng.standard_normal(points.shape) * sigma)
+            clean = joint.products(frame.points(plain), self.corner(told), frame.bound, crowds)
+            # Of the mean: the sum's, which the honest add up to, over how many there are.
+            each = sigma / crowds.sizes[:, None] / math.sqrt(self.honest)
+            noisy = self.carrier(public, frame, told.shape[1]).back(clean + rng.standard_normal(clean.shape) * each)
+            said = np.where(crowds.alone, 0, 1 / told.shape[1]).astype(np.float32)
+            answers = np.repeat(said[:, None], told.shape[1], axis=1)
         else:
-            points = frame.points(plain) + rng.standard_normal((n, len(frame.axes))) * sigma
+            points = frame.points(plain) + rng.standard_normal((len(plain), len(frame.axes))) * sigma
             noisy = frame.back(points)
             answers = self.answers(told, for_label, rng)
-        members = draw_members(n, 1, epochs, rng, batch="all", distinct=False)
-        owner = members[:, 0]
+        item = draw_members(len(noisy), 1, epochs, rng, batch="all", distinct=False)[:, 0]
+        members, weights = crowds.members[item], crowds.weights[item]
         # What mix and scale cannot say, the projection among it, goes into the key's noise.
-        noise: Floats = (noisy - plain)[owner]
-        key = Key(owner, members, np.ones(members.shape, dtype=np.float32), noise=noise)
+        noise: Floats = noisy[item] - np.einsum("im,imd->id", weights, plain[members])
+        key = Key(members[:, 0], members, weights, noise=noise)
         budget = {"epsilon": self.epsilon, "delta": self.delta}
         notes = {
             "nominal": budget,
             "accounted": budget,
             "clip_bound": frame.bound,
-            "noise_scale": sigma,
+            "noise_scale": sigma / math.sqrt(self.honest),
             "directions": len(frame.axes),
             "label_epsilon": for_label,
             # With joint no label is released; the one that is in the point is under the point's own ε.
             **({} if self.labels == "joint" else {"labels": LABELS[self.labels]}),
+            **({"sums_of": self.crowd} if self.crowd > 1 else {}),
             "drawn": "once",
         }
         # Not plain + noise: its rounding would tell of the vector, however little.
-        return Release(noisy[owner], answers[owner], notes), key
+        return Release(noisy[item], answers[item], notes), key
 
     def answers(self, labels: Floats, epsilon: float, rng: np.random.Generator) -> Floats:
         """Labels as they are released: k-ary randomised response; Laplace noise for bounded scores."""
@@ -200,7 +220,7 @@ class ReleaseOnce:
         frame, classes = self.frame(public), labels.shape[1]
         if self.labels == "joint":
             rows = self.carrier(public, frame, classes).points(encodings, clip=False)
-            known = (frame, rows, labels[:, 0], notes["noise_scale"])
+            known = (frame, rows, labels[:, 0], notes["noise_scale"] / self.crowd, self.crowd)
             return joint.regression(*known, *self.bounds) if classes == 1 else joint.discriminant(*known, classes)
         points = frame.points(encodings, clip=False)
         if classes == 1:

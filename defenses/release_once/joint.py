@@ -5,21 +5,28 @@ and what is released is the outer product of point and corner, plus noise. Its m
 two, their covariance. A randomised label beside the point would have to be undone by a factor, on top of noise for a
 smaller ε: at a total ε of 1 the mean of a class is then known with some sixty times the variance
 (docs/release-once.md).
+
+In crowds, a server sees sums only (by secure aggregation, which is assumed, not played), every client adds its share of
+the noise, and ε holds for the sum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from bench import Floats
+from bench import Floats, Ints, UsageError
 from bench.defenses.release_once.frame import Frame, Wide
 from bench.defenses.release_once.heads import shrunk
 
+Flags = npt.NDArray[np.bool_]
+
 # A constant coordinate, in units of the clip bound, whose product with the corner tells the shares of the classes.
 CONSTANT = 0.2
-# Every so many examples one releases its point alone, whatever its label: the centre between classes comes from these.
+# One crowd of so many releases its points alone of labels: the centre between classes comes from these.
 ALONE = 10
 
 
@@ -38,25 +45,64 @@ def width(directions: int, classes: int) -> int:
     return (directions + 1) * max(1, classes - 1)
 
 
-def products(points: Wide, corner: Wide, bound: float) -> tuple[Wide, Floats]:
-    """What is released but for noise, n × width, and whether a row has a label in it, n. No row is longer than `bound`,
-    as no point is, nor any corner longer than 1; so replacing an example moves its row by twice that at most."""
+@dataclass(frozen=True)
+class Crowds:
+    """Which examples are summed before anything is seen of them; one by one, each is a crowd of its own."""
+
+    members: Ints
+    """crowds × size of the largest; a smaller one repeats its first member"""
+    weights: Floats
+    """of each member in the mean, 0 where it is repeated"""
+
+    @property
+    def alone(self) -> Flags:
+        """Which release their points without labels. That depends on a crowd's number, not on what is in it."""
+        found: Flags = np.arange(len(self.members)) % ALONE == ALONE - 1
+        return found
+
+    @property
+    def sizes(self) -> Ints:
+        found: Ints = (self.weights > 0).sum(axis=1)
+        return found
+
+    @classmethod
+    def drawn(cls, examples: int, size: int, rng: np.random.Generator) -> Crowds:
+        """At random, of `size` at least, which is what each client's share of the noise counts on."""
+        if examples < size:
+            raise UsageError(
+                f"release-once: crowd={size} needs as many examples, and there are {examples}: lower crowd"
+            )
+        order = np.arange(examples) if size == 1 else rng.permutation(examples)
+        parts = np.array_split(order, examples // size)
+        largest = max(map(len, parts))
+        members = np.stack([np.concatenate([part, np.repeat(part[:1], largest - len(part))]) for part in parts])
+        weights = np.stack([np.arange(largest) < len(part) for part in parts]) / np.array([[len(p)] for p in parts])
+        return cls(members, weights.astype(np.float32))
+
+
+def products(points: Wide, corner: Wide, bound: float, crowds: Crowds) -> Wide:
+    """The means of what crowds release but for noise, crowds × width. What an example adds to the sum is no longer than
+    `bound`, as no point is, nor any corner longer than 1; so replacing it moves the sum by twice that at most."""
     reach = np.hstack([points, np.full((len(points), 1), CONSTANT * bound)]) / np.hypot(1, CONSTANT)
-    found = (corner[:, :, None] * reach[:, None, :]).reshape(len(points), -1)
-    alone = np.arange(len(points)) % ALONE == ALONE - 1
-    found[alone] = 0
-    found[alone, : points.shape[1]] = points[alone]
-    return found, np.where(alone, 0, 1).astype(np.float32)
+    rows = (corner[:, :, None] * reach[:, None, :]).reshape(len(points), -1)
+    alone = crowds.members[crowds.alone].ravel()
+    rows[alone] = 0
+    rows[alone, : points.shape[1]] = points[alone]
+    found: Wide = np.einsum("cm,cmw->cw", crowds.weights.astype(np.float64), rows[crowds.members])
+    return found
 
 
-def moments(frame: Frame, rows: Wide, labelled: Floats, sigma: float) -> tuple[Wide, Wide, Wide, float, float]:
+def moments(
+    frame: Frame, rows: Wide, labelled: Floats, sigma: float, crowd: int
+) -> tuple[Wide, Wide, Wide, float, float]:
     """Out of what was released: the mean of corner × point, the mean corner and the mean point, the latter two shrunk
-    by what noise alone would make of them; and the variances of a coordinate of the first and the last."""
+    by what noise alone would make of them; and the variances of a coordinate of the first and the last. `sigma` is that
+    of a row's noise."""
     directions = len(frame.axes)
     stretch = np.hypot(1, CONSTANT)
     some = rows[labelled > 0]
     mean = (some.mean(axis=0) * stretch).reshape(-1, directions + 1)
-    spread = float(np.trace(frame.covariance)) / directions
+    spread = float(np.trace(frame.covariance)) / directions / crowd
     variance = (spread + (sigma * stretch) ** 2) / len(some)
     corner = mean[:, -1] / (CONSTANT * frame.bound)
     corner *= _trust(corner, (sigma * stretch / (CONSTANT * frame.bound)) ** 2 / len(some))
@@ -68,9 +114,11 @@ def moments(frame: Frame, rows: Wide, labelled: Floats, sigma: float) -> tuple[W
     return mean[:, :-1], corner, centre * trust, variance, level * trust
 
 
-def discriminant(frame: Frame, rows: Wide, labelled: Floats, sigma: float, classes: int) -> Callable[[Floats], Floats]:
+def discriminant(
+    frame: Frame, rows: Wide, labelled: Floats, sigma: float, crowd: int, classes: int
+) -> Callable[[Floats], Floats]:
     """Linear discriminant analysis; the covariance within classes is the public corpus's."""
-    product, corner, centre, variance, level = moments(frame, rows, labelled, sigma)
+    product, corner, centre, variance, level = moments(frame, rows, labelled, sigma, crowd)
     places = corners(classes)
     scale = (classes - 1) / classes
     # 1{class c} = 1/classes + scale · ⟨corner, corner of c⟩, for the corners of a simplex.
@@ -89,10 +137,10 @@ def discriminant(frame: Frame, rows: Wide, labelled: Floats, sigma: float, class
 
 
 def regression(
-    frame: Frame, rows: Wide, labelled: Floats, sigma: float, low: float, high: float
+    frame: Frame, rows: Wide, labelled: Floats, sigma: float, crowd: int, low: float, high: float
 ) -> Callable[[Floats], Floats]:
     """Ridge regression of scores between the bounds."""
-    product, corner, centre, variance, level = moments(frame, rows, labelled, sigma)
+    product, corner, centre, variance, level = moments(frame, rows, labelled, sigma, crowd)
     along = product[0] - corner[0] * centre
     weights = shrunk(frame.covariance, along, variance + corner[0] ** 2 * level)
 

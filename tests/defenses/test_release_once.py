@@ -103,14 +103,14 @@ def test_products_of_point_and_label_differ_by_twice_the_bound_at_most(classes: 
     corner = joint.corners(classes)
     assert np.allclose(np.linalg.norm(corner, axis=1), 1)
     assert np.allclose(corner.sum(axis=0), 0)
-    rows, labelled = joint.products(points, corner[np.arange(600) % classes], bound=2.0)
+    crowds = joint.Crowds.drawn(600, 1, np.random.default_rng(0))
+    rows = joint.products(points, corner[np.arange(600) % classes], 2.0, crowds)
     assert rows.shape == (600, joint.width(4, classes))
     assert np.linalg.norm(rows, axis=1).max() <= 2.0 * (1 + 1e-12)
-    # Some are released without their label, and say so; which ones does not depend on the data.
-    alone = labelled == 0
-    assert alone.sum() == 60
-    assert not rows[alone, 4:].any()
-    assert np.allclose(rows[alone, :4], points[alone])
+    # Some are released without their label; which ones does not depend on the data.
+    assert crowds.alone.sum() == 60
+    assert not rows[crowds.alone, 4:].any()
+    assert np.allclose(rows[crowds.alone, :4], points[crowds.alone])
 
 
 def test_a_joint_release_spends_all_of_epsilon_on_one_product_and_says_no_label() -> None:
@@ -147,6 +147,53 @@ def test_at_a_small_epsilon_a_joint_release_teaches_more_than_a_randomised_label
             answer = defense.learn(release.encodings, release.labels, PUBLIC, release.notes)
             found.append(float((answer(others).argmax(axis=1) == asked).mean()))
     assert np.mean(reached["joint"]) > np.mean(reached["private"]) + 0.05, reached
+
+
+def test_in_crowds_an_example_moves_a_sum_by_twice_the_bound_and_noise_is_that_of_the_sum() -> None:
+    defense = ReleaseOnce(epsilon=2.0, r=4, labels="joint", crowd=30)
+    vectors, labels = draw(1000), classes(1000)
+    release, key = defense.release(vectors, labels, PUBLIC, np.random.default_rng(0))
+    assert release.encodings.shape == (33, DIM)
+    # Everybody is in one crowd, and no crowd is smaller than the noise counts on.
+    held = [set(row[weight > 0]) for row, weight in zip(key.members, key.weights, strict=True)]
+    assert sorted(example for some in held for example in some) == list(range(1000))
+    assert min(map(len, held)) >= 30
+    assert np.allclose(key.weights.sum(axis=1), 1)
+    # The other sign of one example's point moves its crowd's sum by no more than 2C, and no other crowd.
+    turned = vectors.copy()
+    turned[7] = 2 * PUBLIC.vectors.mean(axis=0) - vectors[7]
+    other, _ = defense.release(turned, labels, PUBLIC, np.random.default_rng(0))
+    moved = np.linalg.norm(other.encodings - release.encodings, axis=1)
+    (crowd,) = np.flatnonzero(moved > 1e-4)
+    assert 7 in held[crowd]
+    assert moved[crowd] * len(held[crowd]) <= 2 * release.notes["clip_bound"] * (1 + 1e-4)
+    # Noise: clean means are those of a release with hardly any.
+    quiet, _ = ReleaseOnce(epsilon=1e7, r=4, labels="joint", crowd=30).release(
+        vectors, labels, PUBLIC, np.random.default_rng(0)
+    )
+    axes = frame_of(PUBLIC, 5, 1.0).axes
+    noise = (release.encodings - quiet.encodings) @ axes.T * np.array([len(some) for some in held])[:, None]
+    assert noise.std() == pytest.approx(release.notes["noise_scale"], rel=0.2)
+    doubted = ReleaseOnce(epsilon=2.0, r=4, labels="joint", crowd=30, honest=0.25)
+    found, _ = doubted.release(vectors, labels, PUBLIC, np.random.default_rng(0))
+    assert found.notes["noise_scale"] == pytest.approx(2 * release.notes["noise_scale"])
+    with pytest.raises(UsageError, match="crowd=30 needs as many examples, and there are 20: lower crowd"):
+        defense.release(vectors[:20], labels[:20], PUBLIC, np.random.default_rng(0))
+
+
+def test_crowds_teach_more_at_the_same_epsilon() -> None:
+    rng = np.random.default_rng(5)
+    truth, asked = rng.integers(0, 2, 5000), rng.integers(0, 2, 2000)
+    shift = np.zeros((2, DIM), dtype=np.float32)
+    shift[:, 6] = -1, 1
+    vectors, others = draw(5000, seed=6) + shift[truth], draw(2000, seed=7) + shift[asked]
+    reached = []
+    for crowd in (1, 100):
+        defense = ReleaseOnce(epsilon=0.5, r=8, labels="joint", crowd=crowd)
+        release, _ = defense.release(vectors, np.eye(2, dtype=np.float32)[truth], PUBLIC, rng)
+        answer = defense.learn(release.encodings, release.labels, PUBLIC, release.notes)
+        reached.append(float((answer(others).argmax(axis=1) == asked).mean()))
+    assert reached[1] > reached[0] + 0.1, reached
 
 
 @pytest.mark.parametrize("labels", ["private", "joint"])
@@ -211,6 +258,9 @@ def test_directions_that_there_are_not(options: Any, said: str) -> None:
         {"low": 2.0, "high": 1.0},
         {"public": ""},
         {"words": "good"},
+        {"crowd": 0, "labels": "joint"},
+        {"crowd": 5},
+        {"honest": 0.0},
     ],
 )
 def test_options_that_mean_nothing(options: Any) -> None:
