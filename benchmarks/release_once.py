@@ -108,6 +108,7 @@ def main() -> None:
     parser.add_argument("--words", default="", help="choose r for these words, as great+good/bad+awful")
     parser.add_argument("--task", default="", help="with --words: what they reach on its dev set without its examples")
     parser.add_argument("--joint", action="store_true", help="choose r for labels=joint")
+    parser.add_argument("--crowd", type=int, default=1, help="with --joint: sums of so many")
     args = parser.parse_args()
     registry = Registry()
     texts = load(registry.make("dataset", f"imdb:limit={args.sentences}"), "public")[0].texts
@@ -137,10 +138,13 @@ def main() -> None:
         return
 
     if args.joint:
+        kinds: dict[str, dict[str, Any]] = {"joint": {"labels": "joint", "crowd": args.crowd}}
+        if args.crowd == 1:
+            kinds["private"] = {}
         for epsilon in (1.0, *BUDGETS):
-            for r in (*DIRECTIONS, 64):
-                both = {labels: mean(epsilon=epsilon, r=r, labels=labels) for labels in ("private", "joint")}
-                print(f"ε = {epsilon:g}, r = {r}:", {name: round(value, 3) for name, value in both.items()}, flush=True)
+            for r in (*DIRECTIONS, 64, 128):
+                found = {name: round(mean(epsilon=epsilon, r=r, **some), 3) for name, some in kinds.items()}
+                print(f"ε = {epsilon:g}, r = {r}: {found}", flush=True)
         return
 
     for epsilon in BUDGETS:
