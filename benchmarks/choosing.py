@@ -146,14 +146,16 @@ def _audit(row: Row, found: dict[str, Any]) -> None:
 
 
 def _noise(some: dict[str, Any]) -> str:
-    """Whom one has to trust: with noise on each example nobody, with noise on a sum whoever sums."""
+    """Whom one has to trust: with noise on each example nobody, with noise on a sum whoever, or whatever, sums."""
     try:
         plugin = Registry().make("defense", some["defense"])
     except BenchError:
         return "–"
     if not (some.get("epsilon") or some.get("claimed")):
         return "–"
-    return "the sum of a batch" if hasattr(plugin, "altered") else "each example"
+    if hasattr(plugin, "altered"):
+        return "the sum of a batch"
+    return "the sum of a crowd" if getattr(plugin, "crowd", 1) > 1 else "each example"
 
 
 def _budget(found: dict[str, float] | None) -> Row:

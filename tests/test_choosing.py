@@ -30,6 +30,7 @@ def board() -> dict[str, Any]:
     return {
         "utility": [
             trained(f"release-once:words={WORDS}", 0.75, 4.0),
+            trained("release-once:labels=joint,crowd=100", 0.77, 1.0),
             trained("dp-sgd:noise=4.5", 0.78, 3.8, **long),
             trained("none", 0.8, None, **long),
             trained("prune", 0.8, None, **long),
@@ -62,6 +63,7 @@ def test_whom_to_trust_and_what_an_audit_shows_of_each_surface() -> None:
     rows = {line.split(" | ")[0].lstrip("| "): line for line in tables(board()).splitlines()}
     assert "≥ 1.90, consistent 1/1 of updates | the sum of a batch" in rows["dp-sgd:noise=4.5"]
     assert "each example" in rows["release-once:words=(b)"]
+    assert "the sum of a crowd" in rows["release-once:labels=joint,crowd=100"]
     # The strongest game of each surface.
     assert "≥ 6.30, vacuous 1/1 of encodings; ≥ 4.40, vacuous 1/1 of updates" in rows["texthide"]
     assert "unmix: 1.000 [0.900, 1.000], of 5" in rows["texthide"]

@@ -22,6 +22,7 @@ from bench import Corpus, Floats, Key, Release, UsageError, defense
 from bench.defenses.release_once import joint
 from bench.defenses.release_once.frame import Frame, Wide, content_of, frame_of
 from bench.defenses.release_once.heads import discriminant, regression
+from bench.defenses.release_once.shuffling import local_budget
 from bench.toolkit.mixing import draw_members
 from bench.toolkit.privacy import gaussian_sigma
 
@@ -68,8 +69,11 @@ class ReleaseOnce:
     and ε holds for the sum; 1: every example by itself, and nobody is trusted"""
     honest: float = 1.0
     """the share of a crowd that is counted on to add its noise"""
+    shuffled: bool = False
+    """somebody shuffles the examples before the server sees them, and epsilon is the one after that; each may then
+    spend more, the more examples there are"""
     # These came later: at their defaults they do not count in the ids of records.
-    later: ClassVar = ("crowd", "honest")
+    later: ClassVar = ("crowd", "honest", "shuffled")
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0 or math.isinf(self.epsilon):
@@ -90,6 +94,8 @@ class ReleaseOnce:
             raise ValueError("crowd must be at least 1")
         if self.crowd > 1 and self.labels != "joint":
             raise ValueError("crowd needs labels=joint: sums of points say nothing of labels beside them")
+        if self.crowd > 1 and self.shuffled:
+            raise ValueError("crowd and shuffled are two ways to hide among others: choose one")
         if not 0 < self.honest <= 1:
             raise ValueError("honest must be above 0 and at most 1")
         if not self.public:
@@ -100,13 +106,20 @@ class ReleaseOnce:
         """Examples in what is released."""
         return self.crowd
 
-    @property
-    def budgets(self) -> tuple[float, float]:
-        """ε of the label and of the vector."""
+    def budgets(self, epsilon: float) -> tuple[float, float]:
+        """ε of the label and of the vector, of the one that an example may spend."""
         if self.labels != "private":
-            return 0.0, self.epsilon
-        label = LABEL_SHARE * self.epsilon if self.label == "auto" else self.label
-        return label, self.epsilon - label
+            return 0.0, epsilon
+        label = LABEL_SHARE * epsilon if self.label == "auto" else self.label
+        return label, epsilon - label
+
+    def spent(self, examples: int) -> tuple[float, float]:
+        """ε and δ of an example's own release: more than the total where it is shuffled, if that means less noise."""
+        total = (self.epsilon, self.delta)
+        if not self.shuffled:
+            return total
+        both = (total, local_budget(*total, examples))
+        return min(both, key=lambda each: gaussian_sigma(1.0, self.budgets(each[0])[1], each[1]))
 
     def frame(self, public: Corpus) -> Frame:
         n, dim = np.shape(public.vectors)
@@ -136,9 +149,10 @@ class ReleaseOnce:
         frame, told = self.frame(public), np.asarray(labels, dtype=np.float32)
         if shared := sum(content_of(row) in frame.content for row in plain):
             _warn_of_private(f"{100 * shared / len(plain):.3g} %")
-        for_label, for_vector = self.budgets
-        sigma = gaussian_sigma(2 * frame.bound, for_vector, self.delta)
-        crowds = joint.Crowds.drawn(len(plain), self.crowd, rng)
+        spent = self.spent(len(plain))
+        for_label, for_vector = self.budgets(spent[0])
+        sigma = gaussian_sigma(2 * frame.bound, for_vector, spent[1])
+        crowds = joint.Crowds.drawn(len(plain), self.crowd, rng, self.shuffled)
         if self.labels == "joint":
             clean = joint.products(frame.points(plain), self.corner(told), frame.bound, crowds)
             # Of the mean: the sum's, which the honest add up to, over how many there are.
@@ -147,9 +161,10 @@ class ReleaseOnce:
             said = np.where(crowds.alone, 0, 1 / told.shape[1]).astype(np.float32)
             answers = np.repeat(said[:, None], told.shape[1], axis=1)
         else:
-            points = frame.points(plain) + rng.standard_normal((len(plain), len(frame.axes))) * sigma
+            order = crowds.members[:, 0]
+            points = frame.points(plain[order]) + rng.standard_normal((len(plain), len(frame.axes))) * sigma
             noisy = frame.back(points)
-            answers = self.answers(told, for_label, rng)
+            answers = self.answers(told[order], for_label, rng)
         item = draw_members(len(noisy), 1, epochs, rng, batch="all", distinct=False)[:, 0]
         members, weights = crowds.members[item], crowds.weights[item]
         # What mix and scale cannot say, the projection among it, goes into the key's noise.
@@ -166,6 +181,7 @@ class ReleaseOnce:
             # With joint no label is released; the one that is in the point is under the point's own ε.
             **({} if self.labels == "joint" else {"labels": LABELS[self.labels]}),
             **({"sums_of": self.crowd} if self.crowd > 1 else {}),
+            **({"local": {"epsilon": spent[0], "delta": spent[1]}} if self.shuffled else {}),
             "drawn": "once",
         }
         # Not plain + noise: its rounding would tell of the vector, however little.

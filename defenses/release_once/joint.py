@@ -3,7 +3,7 @@
 Every class is a corner of a regular simplex around 0 (two classes: +1 and -1; a score: its place between its bounds),
 and what is released is the outer product of point and corner, plus noise. Its mean is what a linear head needs of the
 two, their covariance. A randomised label beside the point would have to be undone by a factor, on top of noise for a
-smaller ε: at a total ε of 1 the mean of a class is then known with some sixty times the variance
+smaller ε: at a total ε of 1 the mean of a class is then known with 65 times the variance
 (docs/release-once.md).
 
 In crowds, a server sees sums only (by secure aggregation, which is assumed, not played), every client adds its share of
@@ -66,13 +66,15 @@ class Crowds:
         return found
 
     @classmethod
-    def drawn(cls, examples: int, size: int, rng: np.random.Generator) -> Crowds:
+    def drawn(cls, examples: int, size: int, rng: np.random.Generator, shuffled: bool = False) -> Crowds:
         """At random, of `size` at least, which is what each client's share of the noise counts on."""
         if examples < size:
             raise UsageError(
                 f"release-once: crowd={size} needs as many examples, and there are {examples}: lower crowd"
             )
-        order = np.arange(examples) if size == 1 else rng.permutation(examples)
+        order = rng.permutation(examples) if shuffled or size > 1 else np.arange(examples)
+        if size == 1:
+            return cls(order[:, None], np.ones((examples, 1), dtype=np.float32))
         parts = np.array_split(order, examples // size)
         largest = max(map(len, parts))
         members = np.stack([np.concatenate([part, np.repeat(part[:1], largest - len(part))]) for part in parts])

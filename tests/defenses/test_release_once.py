@@ -17,6 +17,7 @@ from bench.auditing import pair
 from bench.auditing.mechanism import Mechanism
 from bench.defenses.release_once import ReleaseOnce, joint, keep_rate
 from bench.defenses.release_once.frame import frame_of
+from bench.defenses.release_once.shuffling import amplified, local_budget
 from bench.toolkit.privacy import gaussian_epsilon
 from tests.helpers.cli import PLUGINS
 
@@ -38,7 +39,7 @@ def classes(count: int, among: int = 2) -> Any:
 
 def test_the_budget_is_that_of_its_parts() -> None:
     defense = ReleaseOnce(epsilon=4.0, r=6)
-    label, vector = defense.budgets
+    label, vector = defense.budgets(4.0)
     assert label + vector == pytest.approx(4.0)
     release, _ = defense.release(draw(50), classes(50), PUBLIC, np.random.default_rng(0))
     notes = release.notes
@@ -47,7 +48,7 @@ def test_the_budget_is_that_of_its_parts() -> None:
     assert gaussian_epsilon(2 * notes["clip_bound"], notes["noise_scale"], 1e-5) == pytest.approx(vector, rel=1e-3)
     keep = keep_rate(label, 3)
     assert keep / ((1 - keep) / 2) == pytest.approx(np.exp(label))
-    assert ReleaseOnce(epsilon=4.0, labels="public").budgets == (0.0, 4.0)
+    assert ReleaseOnce(epsilon=4.0, labels="public").budgets(4.0) == (0.0, 4.0)
 
 
 def test_every_epoch_releases_the_same_points() -> None:
@@ -181,6 +182,48 @@ def test_in_crowds_an_example_moves_a_sum_by_twice_the_bound_and_noise_is_that_o
         defense.release(vectors[:20], labels[:20], PUBLIC, np.random.default_rng(0))
 
 
+def test_what_shuffling_is_worth() -> None:
+    # By hand: ε₀ = 2, n = 10,000, δ = 1e-6: 8 √(e² · ln 4e6 / 1e4) + 8 e² / 1e4, times (e² - 1) / (e² + 1).
+    spread = 8 * np.sqrt(np.exp(2) * np.log(4e6) / 1e4) + 8 * np.exp(2) / 1e4
+    share = (np.exp(2) - 1) / (np.exp(2) + 1)
+    assert amplified(2.0, 10_000, 1e-6) == pytest.approx(np.log(1 + share * spread))
+    # Beyond what the theorem covers, nothing is gained; nor is anything lost.
+    assert amplified(8.0, 10_000, 1e-6) == 8.0
+    assert amplified(1.0, 100, 1e-6) == 1.0
+    local, rest = local_budget(1.0, 1e-5, 60_000)
+    assert 4 < local < 7
+    assert amplified(local, 60_000, 5e-6) == pytest.approx(1.0, abs=1e-6)
+    assert 5e-6 + (np.e + 1) * (1 + np.exp(-local) / 2) * 60_000 * rest == pytest.approx(1e-5)
+    assert local_budget(1.0, 1e-5, 100) == (1.0, 1e-5)
+    # At a large ε its δ costs more noise than its ε saves: then the release is the unshuffled one.
+    assert local_budget(4.0, 1e-5, 60_000)[0] > 5
+    assert ReleaseOnce(epsilon=4.0, shuffled=True).spent(60_000) == (4.0, 1e-5)
+
+
+@pytest.mark.parametrize("labels", ["private", "joint"])
+def test_a_shuffled_release_spends_what_the_others_hide(labels: Any) -> None:
+    defense = ReleaseOnce(epsilon=1.0, r=4, labels=labels, shuffled=True)
+    vectors, told = draw(30_000), classes(30_000)
+    release, key = defense.release(vectors, told, PUBLIC, np.random.default_rng(0))
+    notes = release.notes
+    assert notes["accounted"] == {"epsilon": 1.0, "delta": 1e-5}
+    assert notes["local"]["epsilon"] > 3
+    assert (
+        notes["noise_scale"]
+        < ReleaseOnce(epsilon=1.0, r=4, labels=labels)
+        .release(vectors, told, PUBLIC, np.random.default_rng(0))[0]
+        .notes["noise_scale"]
+    )
+    # In an order that nothing tells, and everybody once.
+    assert np.array_equal(np.sort(key.owner), np.arange(30_000))
+    assert abs(np.corrcoef(key.owner, np.arange(30_000))[0, 1]) < 0.05
+    answer = defense.learn(release.encodings, release.labels, PUBLIC, notes)
+    assert np.isfinite(answer(vectors[:10])).all()
+    if labels == "private":
+        # The label is its own example's.
+        assert (release.labels.argmax(axis=1) == told.argmax(axis=1)[key.owner]).mean() > 0.6
+
+
 def test_crowds_teach_more_at_the_same_epsilon() -> None:
     rng = np.random.default_rng(5)
     truth, asked = rng.integers(0, 2, 5000), rng.integers(0, 2, 2000)
@@ -260,6 +303,7 @@ def test_directions_that_there_are_not(options: Any, said: str) -> None:
         {"words": "good"},
         {"crowd": 0, "labels": "joint"},
         {"crowd": 5},
+        {"crowd": 5, "labels": "joint", "shuffled": True},
         {"honest": 0.0},
     ],
 )
