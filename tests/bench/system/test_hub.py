@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +60,12 @@ def test_without_an_address_of_the_hub_only_its_cache_is_asked(
     _resolving(monkeypatch, False)
     if proxy:
         monkeypatch.setenv("https_proxy", proxy)
-    for fetch in (
+    fetches: list[Callable[[], Path]] = [
         lambda: hub.dataset_file("org/set", "a.parquet", what="set", otherwise=""),
         lambda: hub.model_folder("org/model", ("*.json",), what="model", otherwise=""),
         lambda: hub.parquet_folder("org/set", what="set", otherwise=""),
-    ):
+    ]
+    for fetch in fetches:
         with pytest.raises(BenchError, match="cannot fetch"):
             fetch()
     assert asked == [only_cached] * 3
