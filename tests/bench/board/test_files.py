@@ -107,7 +107,7 @@ def test_the_readme_gets_a_summary_between_its_markers(bench: Run, home: Path) -
     bench("leaderboard")
     text = (home / "README.md").read_text()
     assert text.startswith("before\n<!-- board:start -->\nEach cell: the share of private sentences")
-    assert "\nThe share of private sentences" in text
+    assert "the strongest attack finds (recall or success)" in text
     assert text.endswith("<!-- board:end -->\nafter\n")
     assert "| none |  | 0.400 [0.390, 0.410]<br>unmix, tier 2 |" in text
     assert "\nold\n" not in text
