@@ -54,9 +54,10 @@ def _one(cell: Cell, request: AttackRequest, open_pdb: bool) -> bool:
     if wrong := guesses.check(guess, Expected.of(scene.truth)):
         _say(f"{cell.title}: {wrong}")
         return False
-    found = execute.score(cell, guess, scene.truth, resolve(request.device)).metrics
     unused = sorted(set(cell.attack.info.sees) - scene.view.used)
+    # Before the guess is scored, which may take a good deal longer.
     _say(f"it took {seconds:.2f} s" + (f"; declared, and not used: {', '.join(unused)}" if unused else ""))
+    found = execute.score(cell, guess, scene.truth, resolve(request.device)).metrics
     for name, metric in found.items():
         guessed = metric.get("random")
         print(f"{name:>10} {metric['value']:.3f}" + ("" if guessed is None else f"  (random {guessed:.3f})"))

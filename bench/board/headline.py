@@ -66,11 +66,12 @@ def _choice(rows: Sequence[DefenseRow]) -> str:
     subject = f"Of the {len(usable)} defenses that keep" if several else f"Only {best.defense} keeps"
     which = f", {best.defense} leaks least" if several else ""
     holds = f"none of {best.attacks} attacks on it beats guessing"
-    found = holds if best.worst.at_random else f"{best.worst.attack} finds {percent(_leak(best))}"
+    found = holds if best.worst.at_random else f"{best.worst.attack} finds {percent(_leak(best))} of what it hides"
     said = f"{subject} {metric}{which}: {found}"
     if best.worst.at_random and best.epsilon and _holds(best.epsilon):
         return f"On {best.dataset}, {best.defense}. {said}, and its ε of {best.epsilon.nominal:g} holds."
-    return f"On {best.dataset}, none yet. {said}, but {_promise(best.epsilon)}."
+    joint = "but" if best.worst.at_random else "and"
+    return f"On {best.dataset}, none yet. {said}, {joint} {_promise(best.epsilon)}."
 
 
 def _preference(row: DefenseRow) -> tuple[float, float, float]:

@@ -18,8 +18,8 @@ class Mark(NamedTuple):
 
 
 MARKS = (
-    Mark("random", "≈", "at random level", "no better than random guessing: the interval begins within, or below, what "
-         "95 % of random attackers reach"),
+    Mark("random", "≈", "at random level", "no better than random guessing: the lower end of the interval is no higher "
+         "than what 95 % of random attackers reach"),
     Mark("tiny", "▫", "tiny corpus", "the attacker's corpus has fewer than 100 sentences, and naming all of it would "
          "find everything: not ranked"),
     Mark("stronger", "↑", "stronger attack known", "another attack on the same defense, data and encoder finds "

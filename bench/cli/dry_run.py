@@ -44,6 +44,10 @@ def _print(found: DryRun) -> None:
         counts = f"{row.missing:,} of {row.texts:,} texts are yet to be encoded"
         console.print(f"{row.dataset} · {row.encoder}: {counts}", markup=False, soft_wrap=True)
     todo = sum(task.state != "on record" for task in found.tasks)
+    incomplete = sum(task.state == "incomplete" for task in found.tasks)
+    if incomplete:
+        has = "record has" if incomplete == 1 else "records have"
+        console.print(f"{incomplete} {has} a result, but not the samples or details that are asked for", markup=False)
     known = found.expected_s is not None
     time = f"about {format_duration(found.expected_s)} by earlier records" if known else "for how long is unknown"
     console.print(f"{len(found.tasks)} in all, {f'{todo} to run, {time}' if todo else 'none to run'}", markup=False)

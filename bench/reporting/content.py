@@ -136,9 +136,13 @@ def _subject(records: Sequence[Record]) -> Sentence:
 
 
 def _knowledge(found: Sequence[Finding]) -> Table:
-    columns = [k for k in (LIST, PART, NO_LIST, UPDATES) if any(one.worst(k) for one in found)]
+    columns = _columns(found)
     rows = [[_named(one), *(_leak(one.worst(k)) for k in columns)] for one in found if one.leaks]
     return Table(("defense", *(KNOWLEDGE[k] for k in columns)), rows)
+
+
+def _columns(found: Sequence[Finding]) -> list[str]:
+    return [k for k in (LIST, PART, NO_LIST, UPDATES) if any(one.worst(k) for one in found)]
 
 
 def _named(one: Finding) -> Sentence:
@@ -155,6 +159,8 @@ def _leak(leak: Leak | None) -> Sentence:
 
 def _footnotes(found: Sequence[Finding]) -> list[Sentence]:
     said: list[Sentence] = [("≈: no better than guessing.",)]
+    if any(not one.worst(k) for k in _columns(found) for one in found if one.leaks):
+        said.append(("–: not run.",))
     if any(one.worst(PART) for one in found):
         said.append(("With half of the private texts in the list, the share is of those that are in it.",))
     if any(one.worst(NO_LIST) for one in found):

@@ -117,11 +117,20 @@ class Finding:
 def findings(records: Sequence[Record]) -> list[Finding]:
     """By setting and defense, in the order of the records."""
     found: dict[tuple[str | None, str], Finding] = {}
+    several = {record.defense.name for record in records if "epsilon=" in record.defense.label}
     for record in records:
         training = record.finetuned.label if record.finetuned else None
-        one = found.setdefault((training, record.defense.label), Finding(record.defense.label, training))
-        _add(one, record)
+        defense = _with_epsilon(record) if record.defense.name in several else record.defense.label
+        _add(found.setdefault((training, defense), Finding(defense, training)), record)
     return sorted(found.values(), key=lambda one: one.training is not None)
+
+
+def _with_epsilon(record: Record) -> str:
+    """Labels leave defaults out; beside others of its kind, a defense with its default ε names it all the same."""
+    label, epsilon = record.defense.label, record.defense.options.get("epsilon")
+    if epsilon is None or "epsilon=" in label:
+        return label
+    return f"{label}{',' if ':' in label else ':'}epsilon={epsilon}"
 
 
 def _add(one: Finding, record: Record) -> None:

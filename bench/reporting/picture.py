@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bench.board.render.leakage_utility import distinct_labels, merge_labels
-from bench.board.render.plotting import fix_layout, grid, label_points, rendered, styles
+from bench.board.render.leakage_utility import distinct_labels, legend_handle, merge_labels
+from bench.board.render.plotting import fix_layout, grid, label_points, one_line, rendered, styles
 from bench.plugins.labels import parse_label
 from bench.reporting.findings import LIST, Finding, Leak, Utility
 
@@ -30,13 +30,15 @@ def draw(found: Sequence[Finding]) -> str | None:
         axes = grid(figure, len(panels), len(panels))
         for panel, axis in zip(panels, axes, strict=True):
             _panel(axis, panel, look)
+        handles = [legend_handle(one_line(name), style) for name, style in look.items()]
+        figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=6.5)
         fix_layout(figure)
         for panel, axis in zip(panels, axes, strict=True):
             points = [(utility.value.value, leak.value.value) for _, utility, leak in panel]
             places, texts = merge_labels(points, distinct_labels([one.defense for one, _, _ in panel]))
             label_points(axis, places, texts, points)
 
-    svg = rendered(put, 4.4 * len(panels), 3.3)["svg"].decode()
+    svg = rendered(put, 4.4 * len(panels), 3.7)["svg"].decode()
     # Inside a page there is no place for a declaration and a document type.
     return svg[svg.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{ABOUT}" ', 1)
 

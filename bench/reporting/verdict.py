@@ -190,7 +190,9 @@ def _updates(found: Sequence[Finding]) -> list[Sentence]:
     fallen = [(one, leak) for one in found if (leak := one.worst(UPDATES)) and _fell(leak)]
     if not fallen:
         return []
-    parts: list[Sentence] = [(one.defense, " (", leak.value, ")") for one, leak in fallen]
+    parts: list[Sentence] = [
+        ("no defense" if one.undefended else one.defense, " (", leak.value, ")") for one, leak in fallen
+    ]
     attack = fallen[0][1].attack
     return [("Where a client sends gradients of the encoder itself, ", attack, " names the texts of a batch behind ",
              *joined(parts), ".")]  # fmt: skip

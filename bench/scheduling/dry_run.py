@@ -14,6 +14,9 @@ from bench.scheduling.settings import RunSettings
 from bench.scheduling.stored import StoredRecords
 from bench.scheduling.tasks import Task
 
+State = Literal["on record", "stale", "incomplete", "to run"]
+"""stale: on record, by code that has changed; incomplete: on record, without samples or details that are asked for"""
+
 
 @dataclass(frozen=True)
 class PlannedTask:
@@ -24,7 +27,7 @@ class PlannedTask:
     attack: str | None
     """None for a training run"""
     seed: int
-    state: Literal["on record", "stale", "to run"]
+    state: State
     expected_s: float | None
     expected_mib: int | None
 
@@ -60,11 +63,16 @@ def plan(tasks: Sequence[Task[Record]], settings: RunSettings) -> DryRun:
     ids = {task.about.id for task in todo}
     rows = []
     for task in described:
-        state: Literal["on record", "stale", "to run"] = "to run" if task.about.id in ids else "on record"
-        rows.append(_row(task.about, "stale" if task.about.id in stored.stale else state, history))
+        state: State = "to run" if task.about.id in ids else "on record"
+        if task.about.id in stored.stale:
+            state = "stale"
+        elif task.about.id in stored.incomplete:
+            state = "incomplete"
+        rows.append(_row(task.about, state, history))
     vectors = [
         PlannedVectors(some.subject.dataset.label, some.subject.encoder.label, len(some.texts), len(some.missing()))
         for some in prefetch.texts_of(todo)
+        if some.texts
     ]
     remaining = RemainingTime((task.about for task in todo), history)
     seconds = remaining.seconds(executor.width) if todo else 0.0
@@ -77,7 +85,7 @@ def _attack(about: Record) -> str | None:
     return about.attack.label if isinstance(about, AttackRecord) else None
 
 
-def _row(about: Record, state: Literal["on record", "stale", "to run"], history: ResourceHistory) -> PlannedTask:
+def _row(about: Record, state: State, history: ResourceHistory) -> PlannedTask:
     expected = history.estimate(about)
     return PlannedTask(
         id=about.id,

@@ -37,7 +37,7 @@ def run(tasks: Sequence[Task[R]], settings: RunSettings, progress: Progress) -> 
             done[found.id] = stored.adopt(found, each)
         else:
             todo[each.about.id] = _more_demanding(each, todo.get(each.about.id))
-    if note := stored.stale_note():
+    for note in stored.notes():
         progress.note(note)
     try:
         if todo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 from bench.errors import BenchError
@@ -17,12 +18,14 @@ log = logging.getLogger(__name__)
 
 
 class StoredRecords:
-    """The results folder of a run. `stale` collects records that do not count because their code has changed."""
+    """The results folder of a run. `stale` and `incomplete` collect the records that are there and do not count."""
 
     def __init__(self, out: Path, *, force: bool = False, details: bool = False):
         self._out, self._force, self._details = out, force, details
         self.stale: dict[str, tuple[str, ...]] = {}
         """components whose code has changed, by record id"""
+        self.incomplete: set[str] = set()
+        """ids of records without the samples or details that are asked for"""
 
     def find(self, task: Task[Record], since: float | None = None) -> Record | None:
         """The record that answers a task. Failures do not: they are tried again, a limit may have been raised.
@@ -41,7 +44,10 @@ class StoredRecords:
             return None
         if found.status != "ok":
             return found if fresh else None
-        if (self._force and not fresh) or not self._complete(task, found, path):
+        if self._force and not fresh:
+            return None
+        if not self._complete(task, found, path):
+            self.incomplete.add(found.id)
             return None
         standing = provenance.compare(found, {**task.about.code, **provenance.scoring_code(found)})
         if standing.status == "stale":
@@ -72,10 +78,16 @@ class StoredRecords:
         write_text(probe, "")
         probe.unlink(missing_ok=True)
 
-    def stale_note(self) -> str | None:
-        """How many stored records are run again because of changed code, and which components changed."""
-        if not self.stale:
-            return None
+    def notes(self) -> Iterator[str]:
+        """How many stored records are run again, and why."""
+        if self.stale:
+            yield self._stale_note()
+        if self.incomplete:
+            many = "records lack" if len(self.incomplete) > 1 else "record lacks"
+            again = "they are" if len(self.incomplete) > 1 else "it is"
+            yield f"{len(self.incomplete)} {many} the samples or details that are asked for: {again} run again"
+
+    def _stale_note(self) -> str:
         components = sorted({name for changed in self.stale.values() for name in changed})
         many = len(self.stale) > 1
         what = f"{len(self.stale)} stale records are" if many else "1 stale record is"

@@ -64,12 +64,12 @@ def summary(board: Board, name: str = "main") -> list[Block]:
 
 def _explanation(board: Board, name: str, rows: list[DefenseRow]) -> str:
     said = [
-        "The share of private sentences that the strongest attack finds (recall or success), its 95 % interval, and "
-        "the tier (1: hides best; defenses that a bootstrap cannot tell apart share one, as none: with the "
-        "undefended).",
+        "Each cell: the share of private sentences that the strongest attack finds (recall or success) with its 95 % "
+        "interval, that attack, and the tier (1 hides best; defenses that a bootstrap cannot tell apart share a tier; "
+        "as none: it cannot be told apart from no defense).",
     ]
     if any(row.utility for row in rows):
-        said.append("Beside it, the task's metric that the defense leaves (in brackets: undefended).")
+        said.append("Then the task's metric with the defense (in brackets: without one).")
     suite = board.suites[name]
     if suite.missing:
         said.append(f"{suite.missing:,} of {suite.named:,} planned runs are not finished.")

@@ -80,7 +80,7 @@ def draw(board: Board) -> dict[str, bytes] | None:
             axis.margins(x=0.2)
             labels = merge_labels(points, distinct_labels([e.defense for e, _, _ in drawn]))
             shown.append((axis, *labels, points, bars))
-        handles = [_handle(one_line(name), look[name]) for name in names]
+        handles = [legend_handle(one_line(name), look[name]) for name in names]
         figure.legend(handles=handles, loc="outside lower center", ncols=min(len(names), 4), frameon=False, fontsize=7)
         fix_layout(figure)
         for axis, places_of, texts, marks, bars in shown:
@@ -122,7 +122,7 @@ def merge_labels(
     return [points[members[0]] for members in groups], said
 
 
-def _handle(name: str, look: dict[str, Any]) -> Any:
+def legend_handle(name: str, look: dict[str, Any]) -> Any:
     from matplotlib.lines import Line2D
 
     return Line2D([], [], **{**look, "linestyle": "none"}, markerfacecolor="white", label=name)

@@ -106,8 +106,8 @@ def test_deleted_files_come_back_byte_for_byte_and_check_names_what_is_wrong(ben
 def test_the_readme_gets_a_summary_between_its_markers(bench: Run, home: Path) -> None:
     bench("leaderboard")
     text = (home / "README.md").read_text()
-    assert text.startswith("before\n<!-- board:start -->\nThe share of private sentences")
-    assert "\nThe share of private sentences" in text
+    assert text.startswith("before\n<!-- board:start -->\nEach cell: the share of private sentences")
+    assert "the strongest attack finds (recall or success)" in text
     assert text.endswith("<!-- board:end -->\nafter\n")
     assert "| none |  | 0.400 [0.390, 0.410]<br>unmix, tier 2 |" in text
     assert "\nold\n" not in text

@@ -70,9 +70,12 @@ def test_leaks_that_are_no_better_than_guessing_are_alike() -> None:
 
 def test_a_single_usable_defense_and_none() -> None:
     only = said(row("mix", 0.5), row("unknown", 0.0, None))["Which to trust"]
-    assert only == "On sst2, none yet. Only mix keeps accuracy within 5 points: unmix finds 50 %, but it claims no ε."
+    assert only == (
+        "On sst2, none yet. Only mix keeps accuracy within 5 points: unmix finds 50 % of what it hides, and it claims "
+        "no ε."
+    )
     leaky = said(row("mix", 0.3, epsilon=epsilon(50, 50)))["Which to trust"]
-    assert leaky.endswith("unmix finds 30 %, but its ε of 50, which holds, does not prevent that.")
+    assert leaky.endswith("unmix finds 30 % of what it hides, and its ε of 50, which holds, does not prevent that.")
     assert said(row("none", 1.0), row("ruin", 0.0, 0.6)) == {}
 
 

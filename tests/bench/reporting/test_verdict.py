@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from bench.records.model import Record
+from bench.reporting import picture
+from bench.reporting.content import Items, Report, blocks
 from bench.reporting.figures import plain
 from bench.reporting.findings import findings
 from bench.reporting.verdict import recommendation, verdict
@@ -87,6 +89,17 @@ def test_of_several_actual_epsilons_after_as_many_encodings_the_largest_counts()
     assert [(b.actual.value, b.encodings.value) for b in found.budgets] == [(27.7, 1), (99.0, 50)]
 
 
+def test_of_several_epsilons_the_default_is_named_too_and_alone_it_is_not() -> None:
+    default = attack_record("dp-ie-gaussian", "unmix")
+    default = default.replace(defense=default.defense.replace(options={"epsilon": 1.0}))
+    other = attack_record("dp-ie-gaussian:epsilon=8", "unmix")
+    assert [found.defense for found in findings([default, other])] == [
+        "dp-ie-gaussian:epsilon=1.0",
+        "dp-ie-gaussian:epsilon=8",
+    ]
+    assert [found.defense for found in findings([default])] == ["dp-ie-gaussian"]
+
+
 def test_a_defense_whose_attack_failed_does_not_hold() -> None:
     failed = failed_record(SOUND, "xie-hong", dataset="sst2")
     words, todo = said([*UNDEFENDED, *cells(SOUND, HIDDEN, 0.8, notes=budget(4, 4)), failed])
@@ -108,6 +121,26 @@ def test_gradients_of_the_encoder_are_a_matter_of_their_own() -> None:
     assert "span names the texts of a batch behind texthide (100 %)" in words
     assert "Do not send gradients of the encoder" in todo
     assert "texthide does not hide" not in words  # encodings are another question
+
+
+def test_gradients_without_a_defense_are_said_to_have_none() -> None:
+    update = attack_record("none", "span", [1.0] * 40, dataset="sst2")
+    update = update.replace(attack=update.attack.replace(sees=["corpus", "updates"]))
+    assert "the texts of a batch behind no defense (100 %)." in said([*UNDEFENDED, update])[0]
+
+
+def test_what_was_not_run_is_a_dash_that_is_explained() -> None:
+    half = attack_record("texthide", "unmix", [1.0] * 40, dataset="sst2", protocol={"coverage": 0.5})
+    notes = [block for block in blocks(Report([*UNDEFENDED, half], (), ("bench",))) if isinstance(block, Items)]
+    assert ("–: not run.",) in notes[-1].sentences
+    whole = blocks(Report([*UNDEFENDED, *cells("texthide", HIDDEN, 0.79)], (), ("bench",)))
+    assert not any(("–: not run.",) in block.sentences for block in whole if isinstance(block, Items))
+
+
+def test_markers_of_the_picture_are_explained() -> None:
+    some = findings([*UNDEFENDED, *cells("texthide", HIDDEN, 0.79)])
+    drawn = picture.draw(some) or ""
+    assert drawn.count("texthide") > 1  # beside its point, and in the legend
 
 
 def test_a_model_that_learns_nothing_undefended_says_nothing_of_costs() -> None:

@@ -16,6 +16,7 @@ from tests.helpers.tasks import attack_tasks, training_tasks
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 COUNTING = ("--plugin", str(PLUGINS / "counting.py"))
+TOY = str(PLUGINS / "toy.py")
 
 
 def test_a_dry_run_says_what_there_is_to_do_and_does_nothing(bench: Run, tmp_path: Path) -> None:
@@ -35,6 +36,13 @@ def test_a_dry_run_says_what_there_is_to_do_and_does_nothing(bench: Run, tmp_pat
     assert first["expected_mib"] > 10
     assert [row["expected_s"] for row in after["tasks"] if row["attack"] == "counts"] == [None, None]
     assert after["expected_s"] > 0
+    first_attack = (*cells[:3], "--attack", "rss", *TINY)
+    more = json.loads(bench(*first_attack, "--details", "--dry-run", "--json").stdout)
+    assert [row["state"] for row in more["tasks"]] == ["incomplete"]
+    said = bench(*first_attack, "--details", "--dry-run").stdout
+    assert "1 record has a result, but not the samples or details that are asked for" in said
+    again = bench(*first_attack, "--details")
+    assert "1 record lacks the samples or details that are asked for: it is run again" in again.stderr
     assert "3 to run" in bench(*cells, "--dry-run").stdout
 
 
@@ -52,3 +60,9 @@ def test_stale_records_count_as_work(tmp_path: Path) -> None:
     assert found.tasks[2].expected_s == 2.0
     assert found.tasks[3].expected_s is None
     assert found.expected_s == 3.0  # three of 2 s on two workers; training is unknown and taken for average
+
+
+def test_texts_are_not_counted_where_none_are_needed(bench: Run) -> None:
+    audited = bench("audit", "--defense", "dp-ie-laplace", "--encoder", "toy", "--plugin", TOY, "--dry-run")
+    assert "2 in all, 2 to run" in audited.stdout
+    assert "0 of 0 texts" not in audited.stdout
