@@ -86,11 +86,11 @@ def random_parts(runs: list[Run]) -> list[Floats] | None:
     noises = [run.key.noise for run in runs if run.key.noise is not None and run.key.mask is None]
     if len(noises) < len(runs):
         return None
-    means = []
+    means, owners = [], 1 + max(int(run.key.owner.max()) for run in runs)
     for noise, run in zip(noises, runs, strict=True):
-        sums = np.zeros((run.key.owner.max() + 1, noise.shape[1]), dtype=np.float64)
+        sums = np.zeros((owners, noise.shape[1]), dtype=np.float64)
         np.add.at(sums, run.key.owner, noise)
-        means.append(sums / np.maximum(np.bincount(run.key.owner), 1)[:, None])
+        means.append(sums / np.maximum(np.bincount(run.key.owner, minlength=owners), 1)[:, None])
     stacked = np.stack(means)
     always, chance = stacked.mean(axis=0), stacked.var(axis=0) / len(runs)
     if np.mean(always**2) <= SIGNIFICANT * np.mean(chance):

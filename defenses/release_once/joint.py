@@ -75,7 +75,8 @@ class Crowds:
         order = rng.permutation(examples) if shuffled or size > 1 else np.arange(examples)
         if size == 1:
             return cls(order[:, None], np.ones((examples, 1), dtype=np.float32))
-        parts = np.array_split(order, examples // size)
+        # Sorted, so that the first of a crowd's members, who counts as its owner, does not depend on the order.
+        parts = [np.sort(part) for part in np.array_split(order, examples // size)]
         largest = max(map(len, parts))
         members = np.stack([np.concatenate([part, np.repeat(part[:1], largest - len(part))]) for part in parts])
         weights = np.stack([np.arange(largest) < len(part) for part in parts]) / np.array([[len(p)] for p in parts])

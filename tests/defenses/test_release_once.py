@@ -331,6 +331,23 @@ def test_an_audit_does_not_refute_it(hidden: Any, monkeypatch: pytest.MonkeyPatc
     assert found.details["statistic"] == "likelihood ratio (gaussian)"
 
 
+def test_an_audit_of_a_crowd_finds_its_noise_and_does_not_refute_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair, "REHEARSE", 80)
+    defense = ReleaseOnce(epsilon=2.0, delta=0.05, r=4, labels="joint", crowd=10)
+    sample, labels = draw(60), classes(10)
+    found = pair.play(
+        Mechanism(defense, PUBLIC, 1),
+        [each for each in pair.neighbours(draw(9), sample, labels, labels[0]) if each.name == "principal"],
+        private_labels=False,
+        trials=600,
+        delta=0.05,
+        rng=np.random.default_rng(0),
+        stage=lambda text: None,
+    )
+    assert found.details["statistic"] == "likelihood ratio (gaussian)"
+    assert 0.5 < found.audited <= 2
+
+
 def test_utility_is_measured_with_its_own_head(bench: Run, tmp_path: Path) -> None:
     for split, start in (("train", 0), ("dev", 1000)):
         rows = [f"{('good', 'bad')[i % 2]} thing number {start + i},{i % 2 + 1}" for i in range(600)]
