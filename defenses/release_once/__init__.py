@@ -40,7 +40,7 @@ DIRECTIONS_JOINT, SMALL = 32, 2.0
 @defense("release-once", paper="this project")
 @dataclass(frozen=True)
 class ReleaseOnce:
-    """Project on public directions, clip, add noise once per example; randomised response for the label."""
+    """Project on public directions, clip, add noise once per example; the label is randomised or part of the point."""
 
     epsilon: float = 4.0
     """the whole privacy budget of an example, label included"""
@@ -98,6 +98,8 @@ class ReleaseOnce:
             raise ValueError("crowd and shuffled are two ways to hide among others: choose one")
         if not 0 < self.honest <= 1:
             raise ValueError("honest must be above 0 and at most 1")
+        if self.honest < 1 and self.crowd == 1:
+            raise ValueError("honest is the share of a crowd: give crowd as well")
         if not self.public:
             raise ValueError("public must name a data set, or be auto: directions come from nowhere else")
 

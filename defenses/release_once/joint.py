@@ -26,7 +26,7 @@ Flags = npt.NDArray[np.bool_]
 
 # A constant coordinate, in units of the clip bound, whose product with the corner tells the shares of the classes.
 CONSTANT = 0.2
-# One crowd of so many releases its points alone of labels: the centre between classes comes from these.
+# One crowd of so many releases its points without their labels: the centre between classes comes from these.
 ALONE = 10
 
 

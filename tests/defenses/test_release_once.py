@@ -305,6 +305,7 @@ def test_directions_that_there_are_not(options: Any, said: str) -> None:
         {"crowd": 5},
         {"crowd": 5, "labels": "joint", "shuffled": True},
         {"honest": 0.0},
+        {"honest": 0.5},
     ],
 )
 def test_options_that_mean_nothing(options: Any) -> None:
