@@ -21,6 +21,7 @@ from bench.board.render.plotting import (
     number,
     one_line,
     places,
+    plain_log,
     rendered,
     styles,
     tell,
@@ -57,26 +58,31 @@ def audits(board: Board) -> dict[str, bytes] | None:
             strongest[row.target] = row
     if not strongest:
         return None
-    names = sorted({parse_label(key[2])[0] for key in strongest})
-    look = styles(names)
+    kinds: dict[str, list[AuditRow]] = defaultdict(list)
+    for key, row in sorted(strongest.items()):
+        name, options = parse_label(key[2])
+        rule = options.get("calibration", "")
+        kinds[f"{name}, {rule} calibration" if rule else name].append(row)
+    look = styles(sorted(kinds))
 
     def put(figure: Any) -> None:
         axis = figure.subplots()
         claims = [row.claimed or 0.0 for row in strongest.values()]
         low, high = min(claims) / 2, max(*claims, *(row.ceiling for row in strongest.values())) * 2
         axis.plot([low, high], [low, high], color="0.5", lw=0.8, zorder=1)
-        for name in names:
-            here = [row for key, row in sorted(strongest.items()) if parse_label(key[2])[0] == name]
+        for kind, here in sorted(kinds.items()):
             # A bound of 0 has no place on a logarithmic axis: it stands at the foot.
             some = [(row.claimed or 0.0, max(row.audited, low)) for row in here]
-            axis.plot(*zip(*some, strict=True), **{**look[name], "linestyle": "none", "markerfacecolor": "white"},
-                      label=name, zorder=3)  # fmt: skip
+            axis.plot(*zip(*some, strict=True), **{**look[kind], "linestyle": "none", "markerfacecolor": "white"},
+                      label=kind, zorder=3)  # fmt: skip
         axis.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low * 0.9, high))
+        for side in (axis.xaxis, axis.yaxis):
+            plain_log(side)
         axis.set(xlabel="ε claimed", ylabel="ε that an experiment shows to be the least, 95 % confidence")
-        axis.text(high / 1.1, high / 1.6, "above the line: refuted", ha="right", fontsize=7, color="0.35")
-        axis.legend(fontsize=7, frameon=False, loc="lower right")
+        axis.text(low * 1.1, high / 1.2, "above the line: refuted", va="top", fontsize=7, color="0.35")
+        axis.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
-    return rendered(put, 4.6, 4.0)
+    return rendered(put, 6.4, 4.0)
 
 
 def success_epsilon(board: Board) -> dict[str, bytes] | None:

@@ -135,6 +135,15 @@ class Curve(NamedTuple):
     points: list[tuple[float, float]]
 
 
+def plain_log(side: Any) -> None:
+    """Labels of a logarithmic axis as plain numbers: its own are formulas, which the style does not read."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    side.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    side.set_minor_formatter(NullFormatter())
+
+
 def curves(axis: Any, steps: int, lines: Sequence[Curve]) -> None:
     """Lines of values between 0 and 1 over so many steps, each named at its right end."""
     for line in lines:

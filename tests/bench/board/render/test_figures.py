@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench.board.model import Board, BoardCell
+from bench.board.model import AuditRow, Board, BoardCell
 from bench.board.render import figures, leakage_utility
 from bench.board.render.plotting import label_points, one_line, rendered, short_label, spread_out
 from bench.plugins.labels import parse_label
@@ -41,6 +41,32 @@ def test_a_picture_without_numbers_is_left_out() -> None:
     board = board.replace(cells=cells, defenses=[d.replace(utility=None) for d in board.defenses])
     assert set(figures.draw(board)) == {"pictures/heatmap.svg", "pictures/heatmap.png"}
     assert figures.draw(Board(records=0, suites={}, cells=[], defenses=[])) == {}
+
+
+def test_audits_tell_calibrations_apart_and_their_axes_are_plain_numbers() -> None:
+    def row(defense: str, audited: float) -> AuditRow:
+        about: dict[str, Any] = {
+            "dataset": "sst2",
+            "encoder": "minilm",
+            "protocol": "pair",
+            "command": "",
+            "delta": 1e-5,
+        }
+        counts: dict[str, Any] = {"verdicts": {}, "seeds": [0], "ids": ["a"], "ceiling": 8.6}
+        return AuditRow(defense=defense, claimed=1.0, actual=4.0, audited=audited, **about, **counts)
+
+    rows = [row("dp-ie-gaussian", 3.0), row("dp-ie-gaussian:calibration=sound", 0.5), row("release-once", 0.0)]
+    board = Board(records=0, suites={}, cells=[], defenses=[], audits=rows)
+    svg = figures.draw(board)["pictures/audits.svg"]
+    assert isinstance(svg, bytes)
+    for text in (
+        "dp-ie-gaussian, paper calibration",
+        "dp-ie-gaussian, sound calibration",
+        "release-once",
+        "<!-- 10 -->",
+    ):
+        assert text.encode() in svg
+    assert b"$" not in svg
 
 
 def test_labels_keep_their_distance_and_their_order() -> None:
