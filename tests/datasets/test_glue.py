@@ -111,7 +111,7 @@ def test_the_hub_serves_where_no_folder_is_set(tmp_path: Path, monkeypatch: pyte
     monkeypatch.delenv("BENCH_DATA_DIR", raising=False)
     asked: list[str] = []
 
-    def download(repo: str, name: str, repo_type: str) -> str:
+    def download(repo: str, name: str, repo_type: str, local_files_only: bool) -> str:
         asked.append(f"{repo}/{name}")
         path = tmp_path / "table.parquet"
         columns = {"premise": ["a"], "hypothesis": ["b"]} if "mnli" in name else {"sentence": ["a"]}

@@ -69,7 +69,7 @@ def test_the_hub_serves_where_no_folder_is_set(tmp_path: Path, monkeypatch: pyte
     asked = []
     splits = {"train.jsonl.gz": ROWS[:1], "validation.jsonl.gz": ROWS}
 
-    def download(repository: str, name: str, repo_type: str) -> str:
+    def download(repository: str, name: str, repo_type: str, local_files_only: bool) -> str:
         asked.append((repository, name, repo_type))
         rows = [{"genre": genre, "sentence1": text, "sentence2": "x", "score": 1.0} for genre, text in splits[name]]
         with gzip.open(tmp_path / name, "wt") as file:

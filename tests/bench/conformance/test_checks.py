@@ -22,6 +22,7 @@ QUICK_ATTACKS = ("rss", "braverman", "magnitude-search")
 # Checked here on few defenses, for the sake of time; `bench plugin check` runs them on all.
 OTHERS = {
     "unmix": ("unmix", "texthide"),
+    "template": ("template:runs=3", "none", "dp-ie-gaussian"),
     "rep-recon": ("rep-recon:epochs=2,hidden=64", "texthide"),
     "xie-hong": ("xie-hong", "none", "texthide"),
     "xie-hong-blind": ("xie-hong-blind", "mix-only"),

@@ -35,10 +35,11 @@ def test_a_record_of_the_same_id_and_code_answers_a_task(tmp_path: Path, task: A
     assert stored.find(task) is None
     record = store.save(tmp_path, finished(task))
     assert stored.find(task) == record
-    assert stored.stale_note() is None
+    assert list(stored.notes()) == []
     assert StoredRecords(tmp_path, force=True).find(task) is None
     assert StoredRecords(tmp_path, details=True).find(task) is None  # there is no parquet file beside it
     assert stored.find(AttackTask(replace(task.cell, samples=3))) is None
+    assert list(stored.notes()) == ["1 record lacks the samples or details that are asked for: it is run again"]
 
 
 def test_a_stale_record_is_run_again_and_one_note_names_what_changed(tmp_path: Path) -> None:
@@ -49,14 +50,14 @@ def test_a_stale_record_is_run_again_and_one_note_names_what_changed(tmp_path: P
         store.save(tmp_path, done.replace(code={**done.code, component: "before"}))
     stored = StoredRecords(tmp_path)
     assert stored.find(one) is None
-    assert stored.stale_note() == "1 stale record is run again: the code of attack has changed since"
+    assert list(stored.notes()) == ["1 stale record is run again: the code of attack has changed since"]
     scoring = StoredRecords(tmp_path)
     assert scoring.find(two) is None
-    assert "bench rescore" in str(scoring.stale_note())
+    assert "bench rescore" in " ".join(scoring.notes())
     assert [stored.find(task) for task in (one, two, three)] == [None] * 3
-    assert stored.stale_note() == (
+    assert list(stored.notes()) == [
         "3 stale records are run again: the code of attack, scoring, training has changed since"
-    )
+    ]
 
 
 def test_a_record_whose_code_the_ledger_joins_is_taken(
