@@ -30,12 +30,12 @@ import numpy as np
 import torch
 from measurement import Measurement, counted, parser, report
 
-from bench.attacks.common.lbfgs import Settings, minimise
+from bench.attacks.common.lbfgs import LBFGSSettings, minimise
 from bench.attacks.dlg.matching import GradientMatching, Unknown
 from bench.surfaces.gradients import Gradients
 from bench.toolkit.mixing import draw_masks
 from bench.toolkit.networks import CHANNELS, Victim, body_weights, layer
-from bench.types import Key
+from bench.types import Examples, Key
 
 PICTURE, CLASSES, FULL = (3, 32, 32), 10, 5
 
@@ -48,9 +48,11 @@ def problem(attacks: int, d: int) -> tuple[Victim, dict[str, np.ndarray], np.nda
     rows = np.arange(attacks)[:, None]
     mask, pool = draw_masks(attacks, dim, 1 if d else 0, rng)
     key = Key(rows[:, 0], rows, np.ones((attacks, 1), np.float32), mask, pool)
-    labels = np.eye(CLASSES, dtype=np.float32)[rng.integers(0, CLASSES, attacks)]
+    drawn = rng.integers(0, CLASSES, attacks)
+    labels = np.eye(CLASSES, dtype=np.float32)[drawn]
     images = rng.random((attacks, *PICTURE), dtype=np.float32)
-    source = Gradients(victim, labels, np.zeros((attacks, dim), np.float32), images, key)
+    private = Examples([""] * attacks, drawn, [str(label) for label in range(CLASSES)], images)
+    source = Gradients(victim, labels, np.zeros((attacks, dim), np.float32), private, key)
     parts = [found for _, found in source.blocks()]
     return victim, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, labels
 
@@ -105,7 +107,7 @@ def batched(attacks: int, d: int, steps: int, out: Any) -> None:
         if iteration >= FULL * 20:
             clock.append((seen, time.process_time()))
 
-    minimise(matching, start, Settings(steps=steps), watch)
+    minimise(matching, start, LBFGSSettings(steps=steps), watch)
     (first, began), (last, ended) = clock[0], clock[-1]
     out.put((last - first, ended - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import importlib.util
 import json
 import subprocess
 import sys
@@ -164,3 +167,17 @@ def test_shares_of_the_limit_are_of_one_thread_in_single_precision() -> None:
         check=True,
     )
     assert float(done.stdout) == 100.0
+
+
+@pytest.mark.parametrize("path", sorted(Path(__file__).parents[1].glob("benchmarks/*.py")), ids=lambda path: path.name)
+def test_what_a_benchmark_takes_from_the_suite_is_there(path: Path) -> None:
+    """They are run by hand, so a name that moved would be noticed late."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "bench":
+            module = importlib.import_module(node.module)
+            missing = [
+                alias.name
+                for alias in node.names
+                if not hasattr(module, alias.name) and importlib.util.find_spec(f"{node.module}.{alias.name}") is None
+            ]
+            assert missing == [], f"{node.module} has no {missing}"
